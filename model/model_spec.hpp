@@ -1,5 +1,7 @@
 #pragma once
 
+#include <plait/actors/error.hpp>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -104,9 +106,9 @@ std::string_view name(activation_kind kind) noexcept;
 /// The specification in a few lines for people. Consecutive equal layers share a line.
 std::string to_string(model_spec const& spec);
 
-/// Throws errc::invalid_argument, naming the layer and the field, where a decoder could not run `spec`: no layers,
-/// sizes below 1, heads that KV heads do not divide, an odd or too wide rotation, values that are not finite.
-void check(model_spec const& spec);
+/// Throws `code`, naming the layer and the field after `where`, if a decoder could not run `spec`: no layers, sizes
+/// below 1, KV heads that do not divide the heads, an odd or too wide rotation, values that are not finite.
+void check(model_spec const& spec, errc code = errc::invalid_argument, std::string_view where = "model");
 
 /// Where one layer's weights are: names of tensors in the file.
 struct layer_tensors {
