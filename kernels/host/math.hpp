@@ -43,6 +43,15 @@ inline constexpr float gelu_cubic = 0.0713548162726009f;
 
 } // namespace math
 
+/// Adds sixteen partial sums: lane i and lane i + 8, then i and i + 4, i + 2, i + 1. Uses up `lanes`.
+static inline float sum_lanes(float (&lanes)[16]) noexcept
+{
+    for (int width = 8; width > 0; width /= 2)
+        for (int i = 0; i < width; ++i)
+            lanes[i] = lanes[i] + lanes[i + width];
+    return lanes[0];
+}
+
 /// e to the power of x; relative error below 2^-22.
 static inline float exp(float x) noexcept
 {

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <plait/kernels/paged_kv.hpp>
+#include <plait/streams/share.hpp>
+
+#include <span>
+#include <vector>
+
+namespace plait::host {
+
+/// Which two numbers of a head are turned together by angle i.
+enum class rope_style : std::uint8_t {
+    pairs,  ///< 2i and 2i + 1 (the original; GGUF's llama)
+    halves, ///< i and i + dims / 2 (NeoX, Hugging Face)
+};
+
+/// Cosines and sines of `positions` x `dims / 2` angles. Does not own its memory. `dims` 0: no rotation.
+struct rope_view {
+    std::int32_t dims = 0; ///< leading numbers of a head that are rotated, an even count; the rest pass
+    std::int32_t positions = 0;
+    float const* cos = nullptr;
+    float const* sin = nullptr;
+};
+
+/// Owns the angles of a `rope_view`. Computed in F64 and rounded once, so that every instruction set reads the same
+/// bits.
+class rope_table {
+public:
+    rope_table() = default;
+
+    /// Angle i at position p is `p * inverse_frequencies[i]`; both functions are multiplied by `magnitude` (the
+    /// attention factor of YaRN, arXiv:2309.00071). Throws `errc::invalid_argument` if `positions` is negative.
+    rope_table(std::span<double const> inverse_frequencies, std::int64_t positions, double magnitude = 1);
+
+    /// Valid while the table lives and is not moved from.
+    rope_view view() const noexcept;
+
+private:
+    std::int32_t dims_ = 0;
+    std::int32_t positions_ = 0;
+    std::vector<float> cos_;
+    std::vector<float> sin_;
+};
+
+/// The inverse frequencies base^(-2i / dims), i = 0 … dims / 2 - 1 (Su et al., arXiv:2104.09864).
+/// Throws `errc::invalid_argument` unless `dims` is even and not negative and `base` positive.
+std::vector<double> rope_frequencies(std::int64_t dims, double base);
+
+/// Normalises (optionally) and rotates queries and keys in place, and writes keys and values to their pages.
+///
+/// Rotation of (a, b) by (c, s): a' = fma(a, c, b * -s), b' = fma(b, c, a * s).
+/// `q8` stores q = round(x * (127 / max|x|)), ties to even, and the scale max|x| / 127; 0 for both if all are 0.
+/// The order of the norm's sum is that of `rms_norm`.
+struct rope_args {
+    float* qkv = nullptr;    ///< rows x (heads + 2 kv_heads) * head_dim: queries, keys, values
+    std::int64_t stride = 0; ///< floats from one row to the next
+    std::int32_t heads = 0;
+    paged_kv kv; ///< kv_heads, head_dim, and where keys and values go
+    rope_view rope;
+    rope_style style = rope_style::pairs;
+    float const* query_norm = nullptr; ///< weights of an RMS norm of each query head (head_dim values), or null
+    float const* key_norm = nullptr;
+    float norm_eps = 0;
+    std::span<sequence_chunk const> chunks;
+    /// The position for the angles of each row, or null: the row's position in its sequence.
+    std::int32_t const* rope_positions = nullptr;
+};
+
+namespace scalar {
+void rope_and_store(rope_args const& args, share part);
+}
+namespace avx2 {
+void rope_and_store(rope_args const& args, share part);
+}
+namespace avx512 {
+void rope_and_store(rope_args const& args, share part);
+}
+
+} // namespace plait::host
