@@ -1,0 +1,290 @@
+#include "gguf_writer.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+namespace plait::test {
+namespace {
+
+constexpr std::size_t block = 32;
+
+/// IEEE binary16, rounded to nearest, ties to even.
+std::uint16_t to_f16(float value)
+{
+    auto const bits = std::bit_cast<std::uint32_t>(value);
+    auto const sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000);
+    float const magnitude = std::fabs(value);
+    if (std::isnan(value)) return sign | 0x7e00;
+    if (magnitude >= 65520.0f) return sign | 0x7c00;
+    if (magnitude == 0) return sign;
+    // The exponent of the last bit that F16 keeps: the sum with 2^24 times it rounds there, to even.
+    int exponent = 0;
+    std::frexp(magnitude, &exponent);
+    int const ulp = std::max(exponent - 11, -24);
+    auto const units = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(magnitude, -ulp)));
+    if (ulp == -24) return static_cast<std::uint16_t>(sign | units); // subnormal, or carried into the first normal
+    return static_cast<std::uint16_t>(sign | (static_cast<std::uint32_t>(ulp + 24) * 1024 + units));
+}
+
+std::uint16_t to_bf16(float value)
+{
+    auto const bits = std::bit_cast<std::uint32_t>(value);
+    if (std::isnan(value)) return static_cast<std::uint16_t>(bits >> 16 | 64);
+    return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+void append_nibbles(std::vector<std::byte>& out, std::span<std::uint8_t const> q)
+{
+    for (std::size_t i = 0; i < block / 2; ++i)
+        append(out, static_cast<std::uint8_t>(q[i] | q[i + block / 2] << 4));
+}
+
+std::uint8_t nibble(float scaled)
+{
+    return static_cast<std::uint8_t>(std::clamp(static_cast<int>(scaled), 0, 15));
+}
+
+// The three below follow quantize_row_q4_0_ref, q4_1_ref and q8_0_ref of ggml-quants.c.
+
+void append_q4_0(std::vector<std::byte>& out, std::span<float const> x)
+{
+    float const peak = *std::ranges::max_element(x, {}, [](float v) { return std::fabs(v); });
+    float const d = peak / -8;
+    float const inverse = d != 0 ? 1.0f / d : 0.0f;
+    append(out, to_f16(d));
+    std::uint8_t q[block];
+    for (std::size_t i = 0; i < block; ++i)
+        q[i] = nibble(x[i] * inverse + 8.5f);
+    append_nibbles(out, q);
+}
+
+void append_q4_1(std::vector<std::byte>& out, std::span<float const> x)
+{
+    auto const [low, high] = std::ranges::minmax(x);
+    float const d = (high - low) / 15;
+    float const inverse = d != 0 ? 1.0f / d : 0.0f;
+    append(out, to_f16(d));
+    append(out, to_f16(low));
+    std::uint8_t q[block];
+    for (std::size_t i = 0; i < block; ++i)
+        q[i] = nibble((x[i] - low) * inverse + 0.5f);
+    append_nibbles(out, q);
+}
+
+void append_q8_0(std::vector<std::byte>& out, std::span<float const> x)
+{
+    float peak = 0;
+    for (float const v : x)
+        peak = std::max(peak, std::fabs(v));
+    float const d = peak / 127;
+    float const inverse = d != 0 ? 1.0f / d : 0.0f;
+    append(out, to_f16(d));
+    for (float const v : x)
+        append(out, static_cast<std::int8_t>(std::round(v * inverse)));
+}
+
+std::uint32_t number(gguf_type type)
+{
+    return static_cast<std::uint32_t>(type);
+}
+
+template<class T>
+std::vector<std::byte> one(T value)
+{
+    std::vector<std::byte> out;
+    append(out, value);
+    return out;
+}
+
+template<class T>
+std::vector<std::byte> many(gguf_type type, std::span<T const> values)
+{
+    std::vector<std::byte> out;
+    append(out, number(type));
+    append(out, std::uint64_t{values.size()});
+    auto const bytes = std::as_bytes(values);
+    out.insert(out.end(), bytes.begin(), bytes.end());
+    return out;
+}
+
+} // namespace
+
+void append_string(std::vector<std::byte>& out, std::string_view value)
+{
+    append(out, std::uint64_t{value.size()});
+    auto const bytes = std::as_bytes(std::span(value.data(), value.size()));
+    out.insert(out.end(), bytes.begin(), bytes.end());
+}
+
+std::uint64_t encoded_bytes(ggml_type type, std::uint64_t count)
+{
+    auto const& of = layout(type);
+    return count / of.block * of.bytes;
+}
+
+std::vector<std::byte> encode(ggml_type type, std::span<float const> values)
+{
+    std::vector<std::byte> out;
+    out.reserve(encoded_bytes(type, values.size()));
+    auto const blocks = [&](auto const& append_block) {
+        if (values.size() % block != 0) throw std::invalid_argument("encode: not a multiple of 32 values");
+        for (std::size_t i = 0; i < values.size(); i += block)
+            append_block(out, values.subspan(i, block));
+    };
+    switch (type) {
+    case ggml_type::f32:
+        for (float const v : values)
+            append(out, v);
+        break;
+    case ggml_type::f16:
+        for (float const v : values)
+            append(out, to_f16(v));
+        break;
+    case ggml_type::bf16:
+        for (float const v : values)
+            append(out, to_bf16(v));
+        break;
+    case ggml_type::q4_0:
+        blocks(append_q4_0);
+        break;
+    case ggml_type::q4_1:
+        blocks(append_q4_1);
+        break;
+    case ggml_type::q8_0:
+        blocks(append_q8_0);
+        break;
+    default:
+        throw std::invalid_argument("encode: no encoder for " + std::string(layout(type).name));
+    }
+    return out;
+}
+
+void gguf_writer::set_raw(std::string_view key, std::uint32_t type, std::vector<std::byte> value)
+{
+    auto const found = std::ranges::find(entries, key, &entry::key);
+    if (found != entries.end())
+        *found = {std::string(key), type, std::move(value)};
+    else
+        entries.push_back({std::string(key), type, std::move(value)});
+}
+
+void gguf_writer::set(std::string_view key, std::uint32_t value)
+{
+    set_raw(key, number(gguf_type::u32), one(value));
+}
+
+void gguf_writer::set(std::string_view key, std::uint64_t value)
+{
+    set_raw(key, number(gguf_type::u64), one(value));
+}
+
+void gguf_writer::set(std::string_view key, std::int32_t value)
+{
+    set_raw(key, number(gguf_type::i32), one(value));
+}
+
+void gguf_writer::set(std::string_view key, float value)
+{
+    set_raw(key, number(gguf_type::f32), one(value));
+}
+
+void gguf_writer::set(std::string_view key, double value)
+{
+    set_raw(key, number(gguf_type::f64), one(value));
+}
+
+void gguf_writer::set(std::string_view key, bool value)
+{
+    set_raw(key, number(gguf_type::boolean), one(std::uint8_t{value}));
+}
+
+void gguf_writer::set(std::string_view key, std::string_view value)
+{
+    std::vector<std::byte> bytes;
+    append_string(bytes, value);
+    set_raw(key, number(gguf_type::string), std::move(bytes));
+}
+
+void gguf_writer::set(std::string_view key, std::span<std::string const> values)
+{
+    std::vector<std::byte> bytes;
+    append(bytes, number(gguf_type::string));
+    append(bytes, std::uint64_t{values.size()});
+    for (std::string const& value : values)
+        append_string(bytes, value);
+    set_raw(key, number(gguf_type::array), std::move(bytes));
+}
+
+void gguf_writer::set(std::string_view key, std::span<std::int32_t const> values)
+{
+    set_raw(key, number(gguf_type::array), many(gguf_type::i32, values));
+}
+
+void gguf_writer::set(std::string_view key, std::span<float const> values)
+{
+    set_raw(key, number(gguf_type::array), many(gguf_type::f32, values));
+}
+
+void gguf_writer::erase(std::string_view key)
+{
+    std::erase_if(entries, [&](entry const& e) { return e.key == key; });
+}
+
+gguf_writer::tensor& gguf_writer::add(std::string_view name, std::vector<std::uint64_t> dims, ggml_type type,
+                                      std::vector<std::byte> data)
+{
+    std::uint64_t count = 1;
+    for (std::uint64_t const dim : dims)
+        count *= dim;
+    if (data.empty()) data.resize(encoded_bytes(type, count));
+    tensors.push_back({std::string(name), std::move(dims), static_cast<std::uint32_t>(type), std::move(data), {}, {}});
+    return tensors.back();
+}
+
+gguf_writer::tensor& gguf_writer::at(std::string_view name)
+{
+    auto const found = std::ranges::find(tensors, name, &tensor::name);
+    if (found == tensors.end()) throw std::out_of_range("gguf_writer: no tensor " + std::string(name));
+    return *found;
+}
+
+void gguf_writer::erase_tensor(std::string_view name)
+{
+    std::erase_if(tensors, [&](tensor const& t) { return t.name == name; });
+}
+
+std::vector<std::byte> gguf_writer::bytes() const
+{
+    auto const aligned = [&](std::uint64_t at) { return (at + alignment - 1) / alignment * alignment; };
+    std::vector<std::byte> out;
+    for (char const c : magic)
+        append(out, c);
+    append(out, version);
+    append(out, tensor_count.value_or(tensors.size()));
+    append(out, entry_count.value_or(entries.size()));
+    for (entry const& e : entries) {
+        append_string(out, e.key);
+        append(out, e.type);
+        out.insert(out.end(), e.value.begin(), e.value.end());
+    }
+    std::uint64_t offset = 0;
+    for (tensor const& t : tensors) {
+        append_string(out, t.name);
+        append(out, t.rank.value_or(static_cast<std::uint32_t>(t.dims.size())));
+        for (std::uint64_t const dim : t.dims)
+            append(out, dim);
+        append(out, t.type);
+        append(out, t.offset.value_or(offset));
+        offset = aligned(offset + t.data.size());
+    }
+    for (tensor const& t : tensors) {
+        out.resize(aligned(out.size()));
+        out.insert(out.end(), t.data.begin(), t.data.end());
+    }
+    return out;
+}
+
+} // namespace plait::test
