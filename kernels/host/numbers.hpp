@@ -5,10 +5,11 @@
 
 /// 16-bit floating-point numbers as plain C++, with the same bits as the processor's own conversions (F16C, NEON):
 /// to nearest, ties to even; subnormals kept; a NaN stays one, made quiet, with the upper bits of its payload.
+/// Static on purpose: a file compiled for a wider instruction set must never lend its copy to the others.
 namespace plait::host {
 
 /// The value of an IEEE binary16 number; exact.
-constexpr float f16_to_f32(std::uint16_t half) noexcept
+static constexpr float f16_to_f32(std::uint16_t half) noexcept
 {
     auto sign = static_cast<std::uint32_t>(half & 0x8000u) << 16;
     auto exponent = (half >> 10) & 0x1fu;
@@ -23,7 +24,7 @@ constexpr float f16_to_f32(std::uint16_t half) noexcept
 }
 
 /// The IEEE binary16 number nearest to `value`.
-constexpr std::uint16_t f32_to_f16(float value) noexcept
+static constexpr std::uint16_t f32_to_f16(float value) noexcept
 {
     auto bits = std::bit_cast<std::uint32_t>(value);
     auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000u);
@@ -40,13 +41,13 @@ constexpr std::uint16_t f32_to_f16(float value) noexcept
 }
 
 /// The value of a bfloat16 number; exact.
-constexpr float bf16_to_f32(std::uint16_t half) noexcept
+static constexpr float bf16_to_f32(std::uint16_t half) noexcept
 {
     return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
 }
 
 /// The bfloat16 number nearest to `value`.
-constexpr std::uint16_t f32_to_bf16(float value) noexcept
+static constexpr std::uint16_t f32_to_bf16(float value) noexcept
 {
     auto bits = std::bit_cast<std::uint32_t>(value);
     if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>(bits >> 16 | 0x40u);

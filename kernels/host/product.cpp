@@ -1,0 +1,248 @@
+#include <plait/kernels/host/product.hpp>
+
+#include <plait/kernels/host/pack.hpp>
+#include <plait/kernels/host/product_kernels.hpp>
+
+#include <algorithm>
+
+namespace plait::host {
+
+namespace {
+
+using detail::activation_tile;
+using detail::product_kernels;
+using detail::tile_args;
+
+/// Panels that go through a tile of tokens together: a gated block of 32 outputs is two of the gate and two of the up
+/// projection; floating-point kernels keep up to four streams of weights in flight.
+constexpr std::int64_t group_panels = 4;
+
+/// Bytes of activations that a worker goes over again and again; the rest of a core's second-level cache (1 MiB and up)
+/// is for the panels.
+constexpr std::size_t chunk_bytes = 640 * 1024;
+
+constexpr std::int64_t most_chunk_tokens = 512;
+
+/// What the panel store adds to each weight (pack.hpp, and `q - 8` in the file's own definition).
+int weight_offset(weight_format format) noexcept
+{
+    return format == weight_format::q4_0 ? 8 : format == weight_format::q8_0 ? 128 : 0;
+}
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) noexcept
+{
+    return (a + b - 1) / b;
+}
+
+/// Hands out a worker's scratch in pieces of whole cache lines.
+class scratch_arena {
+public:
+    explicit scratch_arena(std::span<std::byte> memory) noexcept
+        : memory_(memory)
+    {
+    }
+
+    template<class T>
+    T* take(std::int64_t count) noexcept
+    {
+        auto bytes = (static_cast<std::size_t>(count) * sizeof(T) + 63) / 64 * 64;
+        if (bytes > memory_.size()) return nullptr;
+        auto start = memory_.data();
+        memory_ = memory_.subspan(bytes);
+        return reinterpret_cast<T*>(start);
+    }
+
+private:
+    std::span<std::byte> memory_;
+};
+
+/// How a call's tokens become tiles: `chunks` of tiles that fit the scratch memory, each of at most `tile` tokens.
+class token_plan {
+public:
+    token_plan(product_kernels const& k, weight_format format, std::int64_t cols, std::int64_t tokens,
+               std::int64_t pieces, std::size_t scratch) noexcept
+    {
+        bool q8 = takes_q8(format);
+        // Per token; a piece of the arena wastes less than a line for each tile, which the budget leaves room for.
+        auto bytes = static_cast<std::size_t>(q8 ? cols + 3 * (cols / block_columns) * 4 : cols * 4) + 4 * 64;
+        auto fits = std::min(static_cast<std::int64_t>(std::min(scratch, chunk_bytes) / bytes), most_chunk_tokens);
+        auto most = static_cast<std::int64_t>(q8 ? k.most_tokens : k.most_tokens_f);
+        // One tile may fill the scratch; a token that doesn't fit is read where it lies.
+        if (fits < most) fits = std::min(most, static_cast<std::int64_t>(scratch / bytes));
+        tile = std::clamp<std::int64_t>(fits, 1, most);
+        auto chunk = std::max<std::int64_t>(fits / tile * tile, tile);
+        chunks = std::max(ceil_div(tokens, chunk), std::min(pieces, ceil_div(tokens, tile)));
+        tokens_ = tokens;
+    }
+
+    std::int64_t first(std::int64_t chunk) const noexcept { return tokens_ * chunk / chunks; }
+
+    std::int64_t tile = 1;
+    std::int64_t chunks = 1;
+
+private:
+    std::int64_t tokens_ = 0;
+};
+
+activation_tile arrange(product_kernels const& k, weight_format format, activation_view const& x, std::int64_t first,
+                        int tokens, scratch_arena& arena)
+{
+    auto blocks = x.cols / block_columns;
+    activation_tile tile;
+    tile.tokens = tokens;
+    if (!takes_q8(format)) {
+        tile.f32 = x.f32 + first * x.cols;
+        if (tokens > 1) {
+            auto to = arena.take<float>(tokens * x.cols);
+            for (std::int64_t t = 0; t < tokens; ++t)
+                for (std::int64_t c = 0; c < x.cols; ++c)
+                    to[c * tokens + t] = tile.f32[t * x.cols + c];
+            tile.f32 = to;
+        }
+        return tile;
+    }
+    detail::arrange_target to;
+    auto offset = weight_offset(format);
+    if (offset != 0) to.bias = arena.take<std::int32_t>(tokens * blocks);
+    if (tokens > 1) {
+        to.q8 = arena.take<std::int8_t>(tokens * x.cols);
+        to.scales = arena.take<float>(tokens * blocks);
+        to.sums = arena.take<float>(tokens * blocks);
+    }
+    if (tokens > 1 || offset != 0) k.arrange(x, first, tokens, offset, to);
+    tile.q8 = tokens > 1 ? to.q8 : x.q8 + first * x.cols;
+    tile.scales = tokens > 1 ? to.scales : x.scales + first * blocks;
+    tile.sums = tokens > 1 ? to.sums : x.sums + first * blocks;
+    tile.bias = to.bias;
+    return tile;
+}
+
+/// Calls `run(tile, first token, first unit, last unit)` for this worker's share of `units` times the tokens of `x`.
+/// A unit is what one worker makes alone. With many workers and few units the tokens are split as well. Units are taken
+/// in groups, each through all tiles, so a group's weights come from memory once for a chunk of tokens.
+template<class Run>
+void for_each_tile(product_kernels const& k, weight_format format, activation_view const& x, std::int64_t units,
+                   std::int64_t group, share part, Run run)
+{
+    if (x.rows <= 0 || units <= 0) return;
+    auto workers = static_cast<std::int64_t>(part.count);
+    auto pieces = units >= 4 * workers ? 1 : ceil_div(4 * workers, units);
+    token_plan plan(k, format, x.cols, x.rows, pieces, part.scratch.size());
+    auto [first_item, last_item] = part.range(plan.chunks * units);
+    for (auto item = first_item; item < last_item;) {
+        auto chunk = item / units;
+        auto unit = item - chunk * units;
+        auto last_unit = std::min(units, unit + last_item - item);
+        item += last_unit - unit;
+
+        auto first_token = plan.first(chunk), tokens = plan.first(chunk + 1) - first_token;
+        auto tiles = ceil_div(tokens, plan.tile);
+        if (tiles == 1) {
+            scratch_arena arena(part.scratch);
+            run(arrange(k, format, x, first_token, static_cast<int>(tokens), arena), first_token, unit, last_unit);
+            continue;
+        }
+        activation_tile arranged[most_chunk_tokens];
+        scratch_arena arena(part.scratch);
+        for (std::int64_t i = 0; i < tiles; ++i) {
+            auto from = tokens * i / tiles, to = tokens * (i + 1) / tiles;
+            arranged[i] = arrange(k, format, x, first_token + from, static_cast<int>(to - from), arena);
+        }
+        for (; unit < last_unit; unit += group)
+            for (std::int64_t i = 0; i < tiles; ++i)
+                run(arranged[i], first_token + tokens * i / tiles, unit, std::min(last_unit, unit + group));
+    }
+}
+
+void run_product(product_kernels const& k, product_args const& args, share part)
+{
+    auto& w = args.w;
+    auto panel = static_cast<std::int64_t>(panel_bytes(w.format, w.cols));
+    auto multiply = k.multiply[static_cast<int>(w.format)];
+    for_each_tile(k, w.format, args.x, ceil_div(w.rows, panel_rows), group_panels, part,
+                  [&](activation_tile const& x, std::int64_t token, std::int64_t first, std::int64_t last) {
+                      tile_args tile;
+                      tile.panels = w.panels + first * panel;
+                      tile.panel_count = last - first;
+                      tile.rows = std::min(w.rows, last * panel_rows) - first * panel_rows;
+                      tile.cols = w.cols;
+                      tile.x = x;
+                      auto at = token * args.out_stride + first * panel_rows;
+                      tile.out = args.out + at;
+                      tile.out_stride = args.out_stride;
+                      tile.residual = args.residual ? args.residual + at : nullptr;
+                      multiply(tile);
+                  });
+}
+
+void run_gated(product_kernels const& k, gated_args const& args, share part)
+{
+    auto& w = args.gate_up;
+    auto& out = args.out;
+    auto panel = static_cast<std::int64_t>(panel_bytes(w.format, w.cols));
+    auto multiply = k.multiply[static_cast<int>(w.format)];
+    auto all_panels = 2 * ceil_div(out.cols, panel_rows);
+    auto make_block = [&](activation_tile const& x, std::int64_t token, std::int64_t block) {
+        // Per token: 16 of the gate, 16 of the up projection, twice.
+        alignas(64) float both[detail::most_tokens * 64];
+        tile_args tile;
+        auto first = block * group_panels;
+        tile.panels = w.panels + first * panel;
+        tile.panel_count = std::min(group_panels, all_panels - first);
+        tile.rows = tile.panel_count * panel_rows;
+        tile.cols = w.cols;
+        tile.x = x;
+        tile.out = both;
+        tile.out_stride = 64;
+        multiply(tile);
+        auto column = block * block_columns;
+        for (int t = 0; t < x.tokens; ++t) {
+            alignas(64) float values[32];
+            auto from = both + t * 64;
+            for (std::int64_t p = 0; p < tile.panel_count; p += 2)
+                k.gate(args.function, from + p * 16, from + p * 16 + 16, values + p * 8);
+            auto row = token + t;
+            if (out.f32)
+                std::copy_n(values, std::min(block_columns, out.cols - column), out.f32 + row * out.cols + column);
+            if (out.q8) {
+                auto at = row * (out.cols / block_columns) + block;
+                k.quantise_row(values, block_columns, out.q8 + row * out.cols + column, out.scales + at, out.sums + at);
+            }
+        }
+    };
+    for_each_tile(k, w.format, args.x, ceil_div(out.cols, block_columns), 1, part,
+                  [&](activation_tile const& x, std::int64_t token, std::int64_t first, std::int64_t last) {
+                      for (auto block = first; block < last; ++block)
+                          make_block(x, token, block);
+                  });
+}
+
+template<product_kernels const& (*Kernels)() noexcept>
+constexpr product_table make_table() noexcept
+{
+    return {[](product_args const& args, share part) { run_product(Kernels(), args, part); },
+            [](gated_args const& args, share part) { run_gated(Kernels(), args, part); },
+            [](float const* x, std::int64_t cols, std::int8_t* q8, float* scales, float* sums) {
+                Kernels().quantise_row(x, cols, q8, scales, sums);
+            }};
+}
+
+constexpr product_table scalar_table = make_table<detail::scalar_product_kernels>();
+#if defined(__x86_64__)
+constexpr product_table avx2_table = make_table<detail::avx2_product_kernels>();
+constexpr product_table avx512_table = make_table<detail::avx512_product_kernels>();
+#endif
+
+} // namespace
+
+product_table const& products(isa set) noexcept
+{
+#if defined(__x86_64__)
+    if (set == isa::avx512) return avx512_table;
+    if (set == isa::avx2) return avx2_table;
+#endif
+    (void)set;
+    return scalar_table;
+}
+
+} // namespace plait::host

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <plait/kernels/host/isa.hpp>
+#include <plait/kernels/host/types.hpp>
+#include <plait/streams/share.hpp>
+
+/// Matrix products of the host backend, over weights in panels (pack.hpp).
+///
+/// The order of summation is part of the definition: one F32 accumulator an output, which starts at +0.
+/// - q4_0, q4_1, q8_0, for each block of 32 columns, ascending: `i`, the exact integer sum of weight times activation
+///   (q4_0: of the values minus 8); `acc = fma(float(i), d * scale, acc)`; then, for q4_1, `acc = fma(m, sum, acc)`.
+/// - f32, f16, bf16, for each column, ascending: `acc = fma(w, x, acc)`.
+/// So an output depends on its row of weights and its token only: not on the other tokens of the call, the number of
+/// workers or the instruction set.
+namespace plait::host {
+
+/// out = x * w^T (+ residual).
+struct product_args {
+    weight_view w;
+    activation_view x;           ///< x.rows tokens by w.cols; q8, scales and sums where takes_q8(w.format), else f32
+    float* out = nullptr;        ///< token t's w.rows outputs start at out + t * out_stride
+    std::int64_t out_stride = 0; ///< in floats, at least w.rows
+    float const* residual = nullptr; ///< null, or laid out like `out` and added last: residual + acc; may be `out`
+};
+
+/// What a gated layer applies to its gate.
+enum class activation {
+    silu,
+    gelu_tanh,
+};
+
+/// out = act(x * gate^T) * (x * up^T), rounded to F32 after each product and function.
+struct gated_args {
+    weight_view gate_up; ///< panel 2i from the gate, 2i + 1 from the up projection; rows = 2 * out.cols
+    activation_view x;   ///< as for a product
+    activation_view out; ///< x.rows by hidden features: written as F32 if out.f32, and as quantise_row if out.q8
+    activation function = activation::silu;
+};
+
+/// The products of one instruction set. Every version gives the same bits.
+struct product_table {
+    /// Worker `share.index` computes its part of the outputs.
+    void (*product)(product_args const& args, share part);
+    /// As `product`. A block of 32 outputs is made by one worker, which quantises it. If out.q8, out.cols is a multiple
+    /// of 32.
+    void (*gated)(gated_args const& args, share part);
+    /// Quantises a row of `cols` values (a multiple of 32) to 8 bits, block by block of 32. With `amax` the greatest
+    /// magnitude: scale = amax / 127, q = x * (1 / scale) to the nearest integer, ties to even, within -127 ... 127,
+    /// and sum = scale * float(sum of q). A block with amax below 2^-100 becomes zeros with scale 0; one with an
+    /// infinity or a NaN becomes zeros with scale and sum NaN, so that every output made from it is NaN. `x` needs no
+    /// alignment.
+    void (*quantise_row)(float const* x, std::int64_t cols, std::int8_t* q8, float* scales, float* sums);
+};
+
+/// The table of an instruction set that `available_isas` lists.
+product_table const& products(isa set) noexcept;
+
+} // namespace plait::host

@@ -1,0 +1,582 @@
+#include <plait/kernels/host/product.hpp>
+
+#include <plait/kernels/host/math.hpp>
+#include <plait/kernels/host/numbers.hpp>
+#include <plait/kernels/host/pack.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <doctest/doctest.h>
+#include <limits>
+#include <new>
+#include <random>
+#include <vector>
+
+using namespace plait;
+using namespace plait::host;
+
+namespace {
+
+constexpr weight_format formats[] = {weight_format::f32,  weight_format::f16,  weight_format::bf16,
+                                     weight_format::q4_0, weight_format::q4_1, weight_format::q8_0};
+
+template<class T>
+struct aligned {
+    using value_type = T;
+    aligned() = default;
+    template<class U>
+    aligned(aligned<U> const&) noexcept
+    {
+    }
+    T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{64})); }
+    void deallocate(T* p, std::size_t) noexcept { ::operator delete(p, std::align_val_t{64}); }
+    bool operator==(aligned const&) const noexcept { return true; }
+};
+template<class T>
+using buffer = std::vector<T, aligned<T>>;
+
+template<class T>
+bool bytes_equal(buffer<T> const& a, buffer<T> const& b)
+{
+    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+}
+
+std::size_t at(std::int64_t i)
+{
+    return static_cast<std::size_t>(i);
+}
+
+/// Tokens with their quantised form.
+struct activations {
+    std::int64_t rows, cols;
+    buffer<float> f32;
+    buffer<std::int8_t> q8;
+    buffer<float> scales, sums;
+
+    activations(std::int64_t tokens, std::int64_t columns)
+        : rows(tokens)
+        , cols(columns)
+        , f32(at(tokens * columns))
+        , q8(at(tokens * columns))
+        , scales(at(tokens * (columns / 32)))
+        , sums(scales.size())
+    {
+    }
+
+    void quantise()
+    {
+        for (std::int64_t t = 0; t < rows; ++t)
+            products(isa::scalar)
+                .quantise_row(f32.data() + t * cols, cols, q8.data() + t * cols, scales.data() + t * (cols / 32),
+                              sums.data() + t * (cols / 32));
+    }
+
+    activation_view view(weight_format format, std::int64_t first, std::int64_t tokens)
+    {
+        activation_view v;
+        v.rows = tokens;
+        v.cols = cols;
+        if (takes_q8(format)) {
+            v.q8 = q8.data() + first * cols;
+            v.scales = scales.data() + first * (cols / 32);
+            v.sums = sums.data() + first * (cols / 32);
+        } else {
+            v.f32 = f32.data() + first * cols;
+        }
+        return v;
+    }
+};
+
+activations random_activations(std::int64_t rows, std::int64_t cols, unsigned seed)
+{
+    std::mt19937 random(seed);
+    std::normal_distribution<float> normal;
+    activations x(rows, cols);
+    for (auto& value : x.f32)
+        value = normal(random);
+    if (cols % 32 == 0) x.quantise();
+    return x;
+}
+
+std::vector<std::byte> random_file(weight_format format, std::int64_t rows, std::int64_t cols, unsigned seed)
+{
+    std::mt19937 random(seed);
+    std::normal_distribution<float> normal;
+    auto row = file_row_bytes(format, cols);
+    std::vector<std::byte> file(at(rows) * row);
+    auto put_half = [&](std::size_t where, float value) {
+        auto half = f32_to_f16(value);
+        std::memcpy(file.data() + where, &half, 2);
+    };
+    for (auto& byte : file)
+        byte = static_cast<std::byte>(random());
+    for (std::size_t i = 0; i < file.size();) {
+        auto value = normal(random) * 0.05f;
+        switch (format) {
+        case weight_format::f32:
+            std::memcpy(file.data() + i, &value, 4);
+            i += 4;
+            break;
+        case weight_format::f16:
+            put_half(i, value);
+            i += 2;
+            break;
+        case weight_format::bf16: {
+            auto half = f32_to_bf16(value);
+            std::memcpy(file.data() + i, &half, 2);
+            i += 2;
+            break;
+        }
+        case weight_format::q4_0:
+            put_half(i, value);
+            i += 18;
+            break;
+        case weight_format::q4_1:
+            put_half(i, std::fabs(value));
+            put_half(i + 2, -7.5f * std::fabs(value));
+            i += 20;
+            break;
+        case weight_format::q8_0:
+            put_half(i, value / 16);
+            i += 34;
+            break;
+        }
+    }
+    return file;
+}
+
+struct matrix {
+    buffer<std::byte> panels;
+    weight_view view;
+
+    matrix(weight_format format, std::int64_t rows, std::int64_t cols, std::byte const* file)
+        : panels(packed_bytes(format, rows, cols))
+    {
+        pack_rows(format, format, rows, cols, file, panels.data(), 0);
+        view = {format, rows, cols, panels.data()};
+    }
+
+    matrix(weight_format format, std::int64_t rows, std::int64_t cols, unsigned seed)
+        : matrix(format, rows, cols, random_file(format, rows, cols, seed).data())
+    {
+    }
+};
+
+/// Runs every worker's part, the last first: parts don't depend on each other.
+template<class Op, class Args>
+void run(Op op, Args const& args, unsigned workers = 1)
+{
+    static buffer<std::byte> scratch(1 << 20);
+    for (auto i = workers; i-- > 0;) {
+        std::memset(scratch.data(), 0xab, 4096);
+        op(args, share{i, workers, scratch});
+    }
+}
+
+buffer<float> multiply(isa set, weight_view const& w, activation_view const& x, unsigned workers = 1)
+{
+    buffer<float> out(at(x.rows * w.rows), -1.0f);
+    product_args args;
+    args.w = w;
+    args.x = x;
+    args.out = out.data();
+    args.out_stride = w.rows;
+    run(products(set).product, args, workers);
+    return out;
+}
+
+buffer<float> rows_of(buffer<float> const& all, std::int64_t first, std::int64_t count, std::int64_t width)
+{
+    return {all.begin() + first * width, all.begin() + (first + count) * width};
+}
+
+struct shape {
+    std::int64_t rows, cols;
+};
+
+} // namespace
+
+TEST_CASE("every instruction set, batch and number of workers gives the bits of the scalar definition")
+{
+    shape const shapes[] = {{1, 32}, {16, 64}, {17, 96}, {48, 576}, {100, 320}, {33, 1536}};
+    for (auto format : formats)
+        for (auto [rows, cols] : shapes) {
+            CAPTURE(name(format));
+            CAPTURE(rows);
+            CAPTURE(cols);
+            matrix w(format, rows, cols, 1u);
+            auto x = random_activations(64, cols, 2);
+            auto expected = multiply(isa::scalar, w.view, x.view(format, 0, 64));
+            for (auto set : available_isas())
+                for (std::int64_t tokens : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 33, 64}) {
+                    if (set == isa::scalar && tokens > 9) continue;
+                    auto first = tokens == 64 ? 0 : 64 % tokens;
+                    unsigned workers = tokens % 4 == 0 ? 5 : static_cast<unsigned>(tokens % 4);
+                    auto out = multiply(set, w.view, x.view(format, first, tokens), workers);
+                    CHECK_MESSAGE(bytes_equal(out, rows_of(expected, first, tokens, rows)), name(set), ", ", tokens,
+                                  " tokens, ", workers, " workers");
+                }
+        }
+}
+
+TEST_CASE("float weights take any number of columns")
+{
+    for (auto format : {weight_format::f32, weight_format::f16, weight_format::bf16})
+        for (std::int64_t cols : {1, 7, 45}) {
+            matrix w(format, 30, cols, 3u);
+            auto x = random_activations(19, cols, 4);
+            auto expected = multiply(isa::scalar, w.view, x.view(format, 0, 19));
+            for (auto set : available_isas())
+                for (std::int64_t tokens : {1, 2, 19})
+                    CHECK(bytes_equal(multiply(set, w.view, x.view(format, 0, tokens)),
+                                      rows_of(expected, 0, tokens, 30)));
+        }
+}
+
+TEST_CASE("long rows and large batches are split without changing a bit")
+{
+    auto check = [](weight_format format, std::int64_t rows, std::int64_t cols, std::int64_t tokens) {
+        CAPTURE(name(format));
+        matrix w(format, rows, cols, 5u);
+        auto x = random_activations(tokens, cols, 6);
+        auto set = best_isa();
+        buffer<float> expected;
+        for (std::int64_t t = 0; t < tokens; ++t) {
+            auto one = multiply(set, w.view, x.view(format, t, 1));
+            expected.insert(expected.end(), one.begin(), one.end());
+        }
+        for (unsigned workers : {1u, 3u, 64u})
+            CHECK_MESSAGE(bytes_equal(multiply(set, w.view, x.view(format, 0, tokens), workers), expected), workers,
+                          " workers");
+    };
+    check(weight_format::f32, 20, 40'000, 17); // a full tile of tokens exceeds the scratch memory
+    check(weight_format::f32, 3, 300'000, 3);  // and so does one token
+    check(weight_format::q8_0, 20, 65'536, 19);
+    check(weight_format::q4_1, 40, 1536, 700); // several chunks
+    check(weight_format::q4_0, 16, 32, 1500);
+}
+
+TEST_CASE("the definition agrees with a sum in F64 over the same quantised inputs")
+{
+    for (auto format : formats)
+        for (std::int64_t cols : {32, 576, 1536}) {
+            CAPTURE(name(format));
+            std::int64_t const rows = 40, tokens = 5;
+            matrix w(format, rows, cols, 7u);
+            auto x = random_activations(tokens, cols, 8);
+            auto out = multiply(isa::scalar, w.view, x.view(format, 0, tokens));
+            std::vector<float> row(at(cols));
+            auto file = random_file(format, rows, cols, 7);
+            double worst = 0;
+            for (std::int64_t r = 0; r < rows; ++r) {
+                unpack_row(w.view, r, row.data());
+                for (std::int64_t t = 0; t < tokens; ++t) {
+                    double sum = 0, magnitude = 0;
+                    for (std::int64_t k = 0; k < cols; ++k) {
+                        auto i = t * cols + k;
+                        double value = takes_q8(format) ? static_cast<double>(x.scales[at(i / 32)]) * x.q8[at(i)]
+                                                        : static_cast<double>(x.f32[at(i)]);
+                        double weight = row[at(k)];
+                        if (format == weight_format::q4_1) {
+                            // The dequantised weight is rounded; the product's d * q + m is not.
+                            auto block = file.data() + at(r) * file_row_bytes(format, cols) + at(k / 32 * 20);
+                            std::uint16_t d, m;
+                            std::memcpy(&d, block, 2);
+                            std::memcpy(&m, block + 2, 2);
+                            auto byte = std::to_integer<int>(block[4 + k % 16]);
+                            auto q = k % 32 < 16 ? byte & 15 : byte >> 4;
+                            weight = static_cast<double>(f16_to_f32(d)) * q + static_cast<double>(f16_to_f32(m));
+                            magnitude += std::fabs(static_cast<double>(f16_to_f32(d)) * q * value) +
+                                         std::fabs(static_cast<double>(f16_to_f32(m)) * value);
+                        } else {
+                            magnitude += std::fabs(weight * value);
+                        }
+                        sum += weight * value;
+                    }
+                    worst = std::max(worst, std::fabs(sum - static_cast<double>(out[at(t * rows + r)])) / magnitude);
+                }
+            }
+            CHECK(worst <= 1e-6);
+        }
+}
+
+TEST_CASE("integer sums are exact at the ends of their range")
+{
+    std::int64_t const rows = 16, cols = 64;
+    struct extreme {
+        weight_format format;
+        int byte;  ///< of every weight
+        int value; ///< that a weight stands for, before its scale
+    };
+    extreme const extremes[] = {{weight_format::q4_0, 0xff, 7},    {weight_format::q4_0, 0x00, -8},
+                                {weight_format::q4_1, 0xff, 15},   {weight_format::q8_0, 0x7f, 127},
+                                {weight_format::q8_0, 0x81, -127}, {weight_format::q8_0, 0x80, -128}};
+    for (auto [format, byte, value] : extremes) {
+        CAPTURE(name(format));
+        CAPTURE(value);
+        auto block = format == weight_format::q4_0 ? 18u : format == weight_format::q4_1 ? 20u : 34u;
+        std::vector<std::byte> file(at(rows) * file_row_bytes(format, cols), static_cast<std::byte>(byte));
+        for (std::size_t i = 0; i < file.size(); i += block) {
+            file[i] = std::byte{0};
+            file[i + 1] = std::byte{0x3c}; // d = 1
+            if (format == weight_format::q4_1) file[i + 2] = file[i + 3] = std::byte{0};
+        }
+        matrix w(format, rows, cols, file.data());
+        for (int pattern = 0; pattern < 4; ++pattern) {
+            activations x(9, cols);
+            int sum = 0;
+            for (std::size_t i = 0; i < x.q8.size(); ++i) {
+                bool negative = pattern == 1 || (pattern == 2 && i % 2) || (pattern == 3 && i % 8 < 4);
+                x.q8[i] = static_cast<std::int8_t>(negative ? -127 : 127);
+                if (i < at(cols)) sum += x.q8[i];
+            }
+            std::fill(x.scales.begin(), x.scales.end(), 1.0f);
+            std::fill(x.sums.begin(), x.sums.end(), 5.0f);
+            for (auto set : available_isas())
+                for (std::int64_t tokens : {1, 9}) {
+                    auto out = multiply(set, w.view, x.view(format, 0, tokens));
+                    CHECK_MESSAGE(std::count(out.begin(), out.end(), static_cast<float>(sum * value)) == rows * tokens,
+                                  name(set));
+                }
+        }
+    }
+}
+
+TEST_CASE("any 8-bit weights and scales give the same bits on every instruction set")
+{
+    std::mt19937 random(9);
+    for (auto format : {weight_format::q4_0, weight_format::q4_1, weight_format::q8_0}) {
+        std::vector<std::byte> file(at(32) * file_row_bytes(format, 128));
+        auto block = format == weight_format::q4_0 ? 18u : format == weight_format::q4_1 ? 20u : 34u;
+        for (auto& byte : file)
+            byte = static_cast<std::byte>(random());
+        for (std::size_t i = 0; i < file.size(); i += block) {
+            file[i + 1] &= std::byte{0xbf};
+            if (format == weight_format::q4_1) file[i + 3] &= std::byte{0xbf};
+        }
+        matrix w(format, 32, 128, file.data());
+        activations x(8, 128);
+        for (auto& q : x.q8)
+            q = static_cast<std::int8_t>(static_cast<int>(random() % 255) - 127);
+        for (std::size_t i = 0; i < x.scales.size(); ++i) {
+            x.scales[i] =
+                std::ldexp(1.0f + static_cast<float>(random() % 1000) / 1000, static_cast<int>(random() % 40) - 30);
+            int sum = 0;
+            for (int j = 0; j < 32; ++j)
+                sum += x.q8[i * 32 + static_cast<std::size_t>(j)];
+            x.sums[i] = x.scales[i] * static_cast<float>(sum);
+        }
+        auto expected = multiply(isa::scalar, w.view, x.view(format, 0, 8));
+        for (auto set : available_isas())
+            CHECK_MESSAGE(bytes_equal(multiply(set, w.view, x.view(format, 0, 8)), expected), name(format), " ",
+                          name(set));
+    }
+}
+
+TEST_CASE("a residual is added last, in place too, and nothing outside the outputs is written")
+{
+    std::int64_t const rows = 21, tokens = 11, stride = 29;
+    for (auto format : formats)
+        for (auto set : available_isas()) {
+            CAPTURE(name(set));
+            matrix w(format, rows, 64, 10u);
+            auto x = random_activations(tokens, 64, 11);
+            auto plain = multiply(set, w.view, x.view(format, 0, tokens));
+            // One float off any alignment.
+            buffer<float> out(at(1 + tokens * stride)), separate(out.size());
+            for (std::size_t i = 0; i < out.size(); ++i)
+                out[i] = static_cast<float>(i) / 3;
+            auto before = out;
+            product_args args;
+            args.w = w.view;
+            args.x = x.view(format, 0, tokens);
+            args.out = out.data() + 1;
+            args.out_stride = stride;
+            args.residual = out.data() + 1;
+            run(products(set).product, args, 2);
+            args.out = separate.data() + 1;
+            args.residual = before.data() + 1;
+            run(products(set).product, args, 3);
+            int wrong = 0;
+            for (std::size_t i = 0; i < out.size(); ++i) {
+                auto position = static_cast<std::int64_t>(i) - 1;
+                bool output = i > 0 && position % stride < rows;
+                auto sum = output ? before[i] + plain[at(position / stride * rows + position % stride)] : 0;
+                wrong += out[i] != (output ? sum : before[i]);
+                wrong += separate[i] != sum;
+            }
+            CHECK(wrong == 0);
+        }
+}
+
+TEST_CASE("no tokens and no rows are no work")
+{
+    for (auto set : available_isas()) {
+        matrix w(weight_format::q4_1, 16, 32, 12u);
+        auto x = random_activations(1, 32, 13);
+        CHECK(multiply(set, w.view, x.view(weight_format::q4_1, 0, 0), 3).empty());
+        w.view.rows = 0;
+        CHECK(multiply(set, w.view, x.view(weight_format::q4_1, 0, 1), 3).empty());
+    }
+}
+
+TEST_CASE("a gated layer is its two products, the activation and the quantisation")
+{
+    struct test_case {
+        std::int64_t hidden, cols, tokens;
+    };
+    test_case const cases[] = {{32, 32, 1}, {96, 64, 9}, {160, 96, 33}, {64, 576, 64}};
+    for (auto format : formats)
+        for (auto [hidden, cols, tokens] : cases)
+            for (auto function : {activation::silu, activation::gelu_tanh}) {
+                CAPTURE(name(format));
+                CAPTURE(hidden);
+                auto gate_file = random_file(format, hidden, cols, 14), up_file = random_file(format, hidden, cols, 15);
+                matrix gate(format, hidden, cols, gate_file.data()), up(format, hidden, cols, up_file.data());
+                buffer<std::byte> panels(2 * packed_bytes(format, hidden, cols));
+                pack_rows(format, format, hidden, cols, gate_file.data(), panels.data(), 0, {2, 0});
+                pack_rows(format, format, hidden, cols, up_file.data(), panels.data(), 0, {2, 1});
+                auto x = random_activations(tokens, cols, 16);
+                auto view = x.view(format, 0, tokens);
+
+                activations expected(tokens, hidden);
+                auto g = multiply(isa::scalar, gate.view, view), u = multiply(isa::scalar, up.view, view);
+                for (std::size_t i = 0; i < g.size(); ++i) {
+                    auto activated = function == activation::silu ? silu(g[i]) : gelu_tanh(g[i]);
+                    expected.f32[i] = activated * u[i];
+                }
+                expected.quantise();
+
+                for (auto set : available_isas())
+                    for (unsigned workers : {1u, 2u, 5u}) {
+                        activations out(tokens, hidden);
+                        gated_args args;
+                        args.gate_up = {format, 2 * hidden, cols, panels.data()};
+                        args.x = view;
+                        args.out = {tokens, hidden, out.f32.data(), out.q8.data(), out.scales.data(), out.sums.data()};
+                        args.function = function;
+                        run(products(set).gated, args, workers);
+                        CHECK(bytes_equal(out.f32, expected.f32));
+                        CHECK(bytes_equal(out.q8, expected.q8));
+                        CHECK(bytes_equal(out.scales, expected.scales));
+                        CHECK(bytes_equal(out.sums, expected.sums));
+                    }
+            }
+}
+
+TEST_CASE("a gated layer of any width writes F32")
+{
+    for (std::int64_t hidden : {1, 16, 40, 50}) {
+        auto gate_file = random_file(weight_format::f16, hidden, 24, 17);
+        auto up_file = random_file(weight_format::f16, hidden, 24, 18);
+        buffer<std::byte> panels(2 * packed_bytes(weight_format::f16, hidden, 24));
+        pack_rows(weight_format::f16, weight_format::f16, hidden, 24, gate_file.data(), panels.data(), 0, {2, 0});
+        pack_rows(weight_format::f16, weight_format::f16, hidden, 24, up_file.data(), panels.data(), 0, {2, 1});
+        auto x = random_activations(3, 24, 19);
+        buffer<float> first;
+        for (auto set : available_isas()) {
+            buffer<float> out(at(3 * hidden + 1), 7.0f);
+            gated_args args;
+            args.gate_up = {weight_format::f16, 2 * hidden, 24, panels.data()};
+            args.x = x.view(weight_format::f16, 0, 3);
+            args.out.rows = 3;
+            args.out.cols = hidden;
+            args.out.f32 = out.data();
+            run(products(set).gated, args, 2);
+            CHECK(out.back() == 7.0f);
+            CHECK(std::count(out.begin(), out.end(), 7.0f) == 1);
+            if (first.empty()) first = out;
+            CHECK(bytes_equal(out, first));
+        }
+    }
+}
+
+TEST_CASE("quantisation rounds to the nearest, ties to even, within its block's scale")
+{
+    for (auto set : available_isas()) {
+        buffer<float> x(32);
+        float const start[] = {127, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, 126.5f, -126.6f, 0.49f};
+        std::copy(std::begin(start), std::end(start), x.begin());
+        buffer<std::int8_t> q(32);
+        float scale = 0, sum = 0;
+        products(set).quantise_row(x.data(), 32, q.data(), &scale, &sum);
+        CHECK(scale == 1.0f);
+        int const expected[] = {127, 0, 2, 2, 0, -2, 126, -127, 0, 0};
+        for (std::size_t i = 0; i < 10; ++i)
+            CHECK(static_cast<int>(q[i]) == expected[i]);
+        CHECK(sum == 128.0f);
+    }
+}
+
+TEST_CASE("quantisation has the same bits on every instruction set, at any magnitude and alignment")
+{
+    std::mt19937 random(20);
+    std::int64_t const cols = 32 * 600;
+    buffer<float> x(at(cols + 1));
+    for (std::int64_t b = 0; b < cols / 32; ++b)
+        for (std::int64_t i = 0; i < 32; ++i)
+            x[at(1 + b * 32 + i)] = std::ldexp(static_cast<float>(static_cast<int>(random() % 20001) - 10000),
+                                               static_cast<int>(b % 240) - 126);
+    activations expected(1, cols), out(1, cols);
+    products(isa::scalar)
+        .quantise_row(x.data() + 1, cols, expected.q8.data(), expected.scales.data(), expected.sums.data());
+    for (auto set : available_isas()) {
+        products(set).quantise_row(x.data() + 1, cols, out.q8.data(), out.scales.data(), out.sums.data());
+        CHECK(bytes_equal(out.q8, expected.q8));
+        CHECK(bytes_equal(out.scales, expected.scales));
+        CHECK(bytes_equal(out.sums, expected.sums));
+    }
+    int outside = 0;
+    for (std::int64_t i = 0; i < cols; ++i) {
+        auto scale = static_cast<double>(expected.scales[at(i / 32)]);
+        auto error = std::fabs(static_cast<double>(x[at(i + 1)]) - scale * expected.q8[at(i)]);
+        outside += expected.scales[at(i / 32)] == 0 ? std::fabs(x[at(i + 1)]) >= 0x1p-100f : error > scale * 0.50001;
+        outside += expected.q8[at(i)] == -128;
+    }
+    CHECK(outside == 0);
+}
+
+TEST_CASE("a block of zeros or of tiny values quantises to zero, and one with a NaN or an infinity to NaN")
+{
+    auto const infinity = std::numeric_limits<float>::infinity();
+    auto const nan = std::numeric_limits<float>::quiet_NaN();
+    for (auto set : available_isas()) {
+        buffer<float> x(32 * 6);
+        x[32 + 3] = 0x1p-101f;
+        x[64 + 31] = nan;
+        x[64 + 2] = 1;
+        x[96 + 17] = -infinity;
+        x[128 + 9] = 0x1p-100f;
+        x[160 + 9] = std::numeric_limits<float>::max();
+        activations out(1, 32 * 6);
+        products(set).quantise_row(x.data(), 32 * 6, out.q8.data(), out.scales.data(), out.sums.data());
+        for (std::size_t b = 0; b < 4; ++b)
+            CHECK(std::count(out.q8.begin() + static_cast<long>(b) * 32, out.q8.begin() + static_cast<long>(b + 1) * 32,
+                             0) == 32);
+        for (std::size_t b = 0; b < 2; ++b) {
+            CHECK(out.scales[b] == 0.0f);
+            CHECK(out.sums[b] == 0.0f);
+        }
+        for (std::size_t b = 2; b < 4; ++b) {
+            CHECK(std::isnan(out.scales[b]));
+            CHECK(std::isnan(out.sums[b]));
+        }
+        for (std::size_t b = 4; b < 6; ++b)
+            CHECK(static_cast<int>(out.q8[b * 32 + 9]) == 127);
+
+        // The NaN reaches every output of its token and of no other.
+        for (auto format : {weight_format::q4_0, weight_format::q4_1, weight_format::q8_0}) {
+            matrix w(format, 16, 32, 21u);
+            activations two(2, 32);
+            two.f32[5] = nan;
+            two.f32[32] = 1;
+            two.quantise();
+            auto y = multiply(set, w.view, two.view(format, 0, 2));
+            for (std::size_t r = 0; r < 16; ++r) {
+                CHECK(std::isnan(y[r]));
+                CHECK(std::isfinite(y[16 + r]));
+            }
+        }
+    }
+}
