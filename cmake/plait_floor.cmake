@@ -2,17 +2,21 @@
 # beside it. Globbing is on purpose: adding an operation or a policy means adding a file, nothing else.
 include_guard(GLOBAL)
 
-# plait_floor(<name> [LINKS <target>...] [TEST_LINKS <target>...])
+# plait_floor(<name> [LINKS <target>...] [PRIVATE_LINKS <target>...] [TEST_LINKS <target>...])
 #   Defines the library plait_<name> (alias plait::<name>) and, when tests are built, plait-<name>-tests with one
 #   ctest entry for each test file, named <name>/<file> and labelled with the floor.
+#   LINKS are what the floor's headers need, PRIVATE_LINKS only its sources.
 #   A file under a folder called avx2/ or avx512/ is compiled for that instruction set, and only it; such files must
 #   be reached through run-time dispatch. Folders called cuda/ and sim/ are built by their own rules.
+#   Every `*.fuzz.cpp` is a libFuzzer program of its own (PLAIT_FUZZ).
 function(plait_floor name)
-    cmake_parse_arguments(PARSE_ARGV 1 floor "" "" "LINKS;TEST_LINKS")
+    cmake_parse_arguments(PARSE_ARGV 1 floor "" "" "LINKS;PRIVATE_LINKS;TEST_LINKS")
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.cpp)
     set(tests ${sources})
-    list(FILTER sources EXCLUDE REGEX "\\.(test|fuzz)\\.cpp$")
     list(FILTER tests INCLUDE REGEX "\\.test\\.cpp$")
+    set(fuzzers ${sources})
+    list(FILTER fuzzers INCLUDE REGEX "\\.fuzz\\.cpp$")
+    list(FILTER sources EXCLUDE REGEX "\\.(test|fuzz)\\.cpp$")
 
     set(avx2 ${sources})
     list(FILTER avx2 INCLUDE REGEX "(^|/)avx2/")
@@ -29,27 +33,14 @@ function(plait_floor name)
     add_library(plait_${name} STATIC ${sources})
     add_library(plait::${name} ALIAS plait_${name})
     set_target_properties(plait_${name} PROPERTIES EXPORT_NAME ${name})
-    target_link_libraries(plait_${name} PUBLIC plait_base ${floor_LINKS})
+    target_link_libraries(plait_${name} PUBLIC plait_base ${floor_LINKS} PRIVATE ${floor_PRIVATE_LINKS})
 
     if(PLAIT_TESTS AND tests)
-        plait_tests(${name} SOURCES ${tests} LINKS plait_${name} ${floor_TEST_LINKS})
+        plait_tests(${name} SOURCES ${tests} LINKS plait_${name} ${floor_PRIVATE_LINKS} ${floor_TEST_LINKS})
     endif()
-endfunction()
-
-# plait_tests(<label> SOURCES <file>... [LINKS <target>...])
-function(plait_tests label)
-    cmake_parse_arguments(PARSE_ARGV 1 test "" "" "SOURCES;LINKS")
-    add_executable(plait-${label}-tests ${test_SOURCES} ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
-    target_link_libraries(plait-${label}-tests PRIVATE ${test_LINKS} plait_test_support)
-    foreach(file IN LISTS test_SOURCES)
-        string(REGEX REPLACE "\\.test\\.cpp$" "" stem ${file})
-        add_test(NAME ${label}/${stem} COMMAND plait-${label}-tests --source-file=*/${file} --no-skipped-summary)
-        set(labels ${label})
-        # Tests that run the real model take longer than an edit-and-run loop should.
-        if(NOT stem MATCHES "(^|/)real_")
-            list(APPEND labels fast)
-        endif()
-        set_tests_properties(${label}/${stem} PROPERTIES LABELS "${labels}" TIMEOUT ${PLAIT_TEST_TIMEOUT}
-            FAIL_REGULAR_EXPRESSION "test cases: *0 ")
-    endforeach()
+    if(PLAIT_TESTS AND PLAIT_FUZZ)
+        foreach(fuzzer IN LISTS fuzzers)
+            plait_fuzzer(${name} ${fuzzer} LINKS plait_${name})
+        endforeach()
+    endif()
 endfunction()
