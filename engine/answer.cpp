@@ -1,0 +1,103 @@
+#include <algorithm>
+
+#include <plait/engine/answer.hpp>
+#include <plait/model/tokenizer.hpp>
+
+namespace plait {
+
+answer::answer(tokenizer const& text, settings how, std::shared_ptr<answer_channel> out, time_point submitted)
+    : tokenizer_(text)
+    , settings_(std::move(how))
+    , out_(std::move(out))
+    , submitted_(submitted)
+    , open_(settings_.choices)
+{
+    for (std::int32_t i = 0; i < settings_.choices; ++i)
+        choices_.emplace_back(text_stream(text, {settings_.stop, true}));
+    out_->outcome.prompt_tokens = settings_.prompt_tokens;
+    out_->outcome.choices.resize(choices_.size());
+}
+
+void answer::started(time_point now) noexcept
+{
+    if (std::exchange(started_, true)) return;
+    out_->outcome.queued = now - submitted_;
+}
+
+bool answer::take(std::int32_t choice, token_info token, time_point now)
+{
+    auto& c = choices_[static_cast<std::size_t>(choice)];
+    auto& summary = out_->outcome.choices[static_cast<std::size_t>(choice)];
+    if (c.ended) return true;
+    if (out_->outcome.generated_tokens == 0) out_->outcome.time_to_first_token = now - submitted_;
+    ++out_->outcome.generated_tokens;
+    ++summary.tokens;
+
+    auto ends = (!settings_.ignore_end && tokenizer_.ends_generation(token.id)) ||
+                std::ranges::find(settings_.stop_tokens, token.id) != settings_.stop_tokens.end();
+    if (ends) {
+        end(choice, finish_reason::stop, now);
+        return true;
+    }
+    auto id = token.id;
+    c.held.push_back(std::move(token));
+    show(choice, c.text.push(id), finish_reason::none);
+    if (c.text.stopped())
+        end(choice, finish_reason::stop, now);
+    else if (settings_.prompt_tokens + summary.tokens >= settings_.limit)
+        end(choice, finish_reason::length, now);
+    return c.ended;
+}
+
+void answer::show(std::int32_t choice, text_stream::update update, finish_reason finish)
+{
+    auto& c = choices_[static_cast<std::size_t>(choice)];
+    piece p;
+    p.choice = choice;
+    p.text = std::move(update.text);
+    p.finish = finish;
+    for (; update.tokens > 0 && !c.held.empty(); --update.tokens) {
+        p.tokens.push_back(std::move(c.held.front()));
+        c.held.pop_front();
+    }
+    if (p.text.empty() && p.tokens.empty() && finish == finish_reason::none) return;
+    out_->pieces.try_send(std::move(p));
+}
+
+void answer::end(std::int32_t choice, finish_reason why, time_point now)
+{
+    auto& c = choices_[static_cast<std::size_t>(choice)];
+    if (std::exchange(c.ended, true)) return;
+    text_stream::update rest;
+    if (why != finish_reason::cancelled && why != finish_reason::failed) rest = c.text.flush();
+    auto& summary = out_->outcome.choices[static_cast<std::size_t>(choice)];
+    if (auto stop = c.text.stopped()) {
+        summary.stopped_by = settings_.stop[*stop];
+        why = finish_reason::stop;
+    }
+    summary.finish = why;
+    show(choice, std::move(rest), why);
+    if (--open_ > 0) return;
+    out_->outcome.total = now - submitted_;
+    out_->pieces.close();
+    if (timer != nullptr) timer->request_stop();
+}
+
+void answer::end_all(finish_reason why, time_point now, std::error_code failure)
+{
+    if (failure && !over()) out_->outcome.failure = failure;
+    for (std::int32_t i = 0; i < settings_.choices; ++i)
+        end(i, why, now);
+}
+
+bool answer::reader_behind() noexcept
+{
+    if (out_->parked.load(std::memory_order_seq_cst)) return true;
+    if (out_->pieces.size() < settings_.unread_limit) return false;
+    // The reader looks at `parked` after it has taken a piece: it sees it and rings, or took the piece before it was
+    // set.
+    out_->parked.store(true, std::memory_order_seq_cst);
+    return out_->pieces.size() > out_->resume_at || !out_->parked.exchange(false);
+}
+
+} // namespace plait

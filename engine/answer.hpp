@@ -1,0 +1,109 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <plait/actors/channel.hpp>
+#include <plait/actors/event.hpp>
+#include <plait/actors/scope.hpp>
+#include <plait/engine/request.hpp>
+#include <plait/engine/scheduler.hpp>
+#include <plait/model/text_stream.hpp>
+
+namespace plait {
+
+/// Wakes an engine from any thread. Readers and handles hold it, so it outlives the engine.
+struct engine_bell {
+    event rung;
+    std::atomic<bool> abandoned = false; ///< the last handle is gone: the engine closes itself
+
+    void ring() noexcept { rung.set(); }
+};
+using doorbell = std::shared_ptr<engine_bell>;
+
+/// What the engine and the reader of one request share. The engine fills in `outcome` before it closes `pieces`, the
+/// reader looks at it afterwards.
+struct answer_channel {
+    /// `unread`: the pieces that a reader may leave before its sequences wait; `extra`: those that steps in flight can
+    /// add.
+    answer_channel(std::size_t unread, std::size_t extra, doorbell to_ring)
+        : pieces(unread + extra)
+        , bell(std::move(to_ring))
+        , resume_at(unread / 2)
+    {
+    }
+
+    channel<piece> pieces;
+    doorbell bell;
+    std::size_t const resume_at;         ///< a parked answer goes on when so few are unread
+    std::atomic<bool> cancelled = false; ///< by the reader
+    std::atomic<bool> parked = false;    ///< by the engine: the reader is behind, and rings when it has caught up
+    summary outcome;
+};
+
+/// One request's answer in the making: turns the tokens of its choices into pieces, finds where they end, and closes
+/// the channel when the last one has. Belongs to the engine actor.
+class answer {
+public:
+    struct settings {
+        std::int32_t choices = 1;
+        std::vector<std::string> stop;
+        std::vector<std::int32_t> stop_tokens;
+        bool ignore_end = false;
+        bool wants_logprobs = false;
+        std::int64_t prompt_tokens = 0;
+        std::int64_t limit = 0; ///< tokens of prompt and answer
+        std::size_t unread_limit = 64;
+    };
+
+    answer(tokenizer const& text, settings how, std::shared_ptr<answer_channel> out, time_point submitted);
+
+    /// The next token of a choice. Returns true when it ended the choice.
+    bool take(std::int32_t choice, token_info token, time_point now);
+
+    /// Ends one choice, or every one that has not ended; what was held back of its text is shown, except after a
+    /// cancellation.
+    void end(std::int32_t choice, finish_reason why, time_point now);
+    void end_all(finish_reason why, time_point now, std::error_code failure = {});
+
+    void started(time_point now) noexcept;
+    void preempted() noexcept { ++out_->outcome.preemptions; }
+
+    bool over() const noexcept { return open_ == 0; }
+    bool ended(std::int32_t choice) const noexcept { return choices_[static_cast<std::size_t>(choice)].ended; }
+    bool cancelled() const noexcept { return out_->cancelled.load(std::memory_order_acquire); }
+
+    /// Whether the reader has so many pieces to read that the choices should wait for it.
+    bool reader_behind() noexcept;
+
+    std::int32_t choices() const noexcept { return settings_.choices; }
+
+    scope* timer = nullptr; ///< where the deadline's timer runs, while it does
+
+private:
+    struct one {
+        explicit one(text_stream stream)
+            : text(std::move(stream))
+        {
+        }
+        text_stream text;
+        std::deque<token_info> held; ///< tokens whose text is not out yet
+        bool ended = false;
+    };
+
+    void show(std::int32_t choice, text_stream::update update, finish_reason finish);
+
+    tokenizer const& tokenizer_;
+    settings settings_;
+    std::shared_ptr<answer_channel> out_;
+    time_point submitted_;
+    std::vector<one> choices_;
+    std::int32_t open_;
+    bool started_ = false;
+};
+
+} // namespace plait

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <plait/actors/actor.hpp>
+#include <plait/actors/runtime.hpp>
+#include <plait/actors/task.hpp>
+#include <plait/engine/generation.hpp>
+#include <plait/engine/options.hpp>
+#include <plait/engine/request.hpp>
+#include <plait/kv/planner.hpp>
+#include <plait/model/chat_template.hpp>
+#include <plait/model/model_spec.hpp>
+#include <plait/model/tokenizer.hpp>
+
+namespace plait {
+
+class engine_core;
+
+/// What an engine loaded; immutable.
+struct engine_info {
+    model_spec spec;
+    memory_plan memory;
+    std::string device;       ///< for people
+    std::int64_t context = 0; ///< tokens of the longest sequence
+    std::shared_ptr<tokenizer const> text;
+    std::shared_ptr<chat_template const> chat; ///< null: the model has no template
+    std::string bos_text, eos_text;            ///< as the template writes them
+};
+
+/// Counters of an engine, for metrics.
+struct engine_stats {
+    std::int64_t running = 0; ///< sequences
+    std::int64_t waiting = 0;
+    std::int64_t free_pages = 0;
+    std::int64_t pages = 0;
+    std::int64_t preemptions = 0;
+    std::int64_t steps = 0;
+    std::int64_t prompt_tokens = 0; ///< computed, those of recomputed prompts included
+    std::int64_t generated_tokens = 0;
+};
+
+/// A loaded model that answers requests, many at once. A handle: copies name the same engine. The engine runs on the
+/// runtime that it was opened on, which must outlive it; destroying the last handle cancels what still runs.
+class engine {
+public:
+    /// Admits a request. Ends in a generation, or throws: errc::never_fits, errc::overloaded, errc::invalid_argument
+    /// (naming the parameter), errc::template_failed, errc::unsupported (no chat template), errc::closed,
+    /// errc::engine_failed.
+    task<generation> submit(request what) const;
+
+    /// Takes no more requests; lets the ones that were admitted end (`drain`) or cancels them; returns when all device
+    /// work is done and the memory is free.
+    task<> close(bool drain = true) const;
+
+    task<engine_stats> stats() const;
+
+    engine_info const& info() const noexcept { return *info_; }
+
+    /// The prompt that submit() would make of these messages. Throws errc::unsupported without a template.
+    std::vector<std::int32_t> encode_chat(std::span<chat_message const> messages) const;
+
+private:
+    friend task<engine> open(runtime& home, engine_options options, progress report);
+    engine(std::shared_ptr<engine_info const> info, ref<engine_core> core, std::shared_ptr<void> last);
+
+    std::shared_ptr<engine_info const> info_;
+    ref<engine_core> core_;
+    std::shared_ptr<void> last_; ///< what the last handle destroys: closes the engine
+};
+
+/// Opens a model: reads the header, plans the memory, refuses what cannot fit and loads.
+/// `report` is called on the executor of the caller. Cancelling stops the loading. Throws errc::not_found, bad_file,
+/// unsupported, never_fits (with the plan), invalid_argument (naming the option), io, out_of_memory.
+task<engine> open(runtime& home, engine_options options, progress report = {});
+
+/// The memory that open() would plan for these options, without loading anything. Throws as open().
+memory_plan plan(engine_options const& options);
+
+} // namespace plait

@@ -1,0 +1,245 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include <plait/actors/error.hpp>
+#include <plait/engine/engine_core.hpp>
+#include <plait/engine/policies/ordered.hpp>
+#include <plait/engine/prompt.hpp>
+
+namespace plait {
+
+namespace {
+
+/// Steps that are issued before the oldest of them must be done: one runs while the tokens of the one before are handed
+/// out, so the device never waits for the host.
+constexpr std::size_t depth = 2;
+
+} // namespace
+
+/// A step between its issue and the hand-out of its tokens.
+struct engine_core::flight {
+    issued_step step;
+    step_result result;
+    std::exception_ptr failure;
+    event done;
+    std::int64_t prompt_tokens = 0;
+};
+
+engine_core::engine_core(parts from)
+    : home_(*from.home)
+    , device_(std::move(from.device))
+    , info_(std::move(from.info))
+    , options_(std::move(from.options))
+    , bell_(std::move(from.bell))
+    , scheduler_(std::move(from.schedule),
+                 options_.schedule ? options_.schedule : std::make_shared<first_come_first_served>())
+{
+}
+
+std::shared_ptr<answer_channel> engine_core::submit(request what)
+{
+    if (failed_) throw error(errc::engine_failed, "submit");
+    if (closing_) throw error(errc::closed, "submit: the engine is closing");
+    auto submitted = now();
+    auto tokens = prompt_tokens(what, *info_);
+    auto checked =
+        check_request(what, static_cast<std::int64_t>(tokens.size()), *info_, submitted, home_.random_seed());
+    if (scheduler_.waiting() >= options_.queue)
+        throw error(errc::overloaded, std::to_string(options_.queue) + " requests are waiting");
+
+    auto unread = static_cast<std::size_t>(options_.unread_pieces);
+    // Beyond the limit come what the steps in flight add, and each choice's last piece.
+    auto extra = static_cast<std::size_t>(what.choices) * (depth + 3);
+    auto out = std::make_shared<answer_channel>(unread, extra, bell_);
+    answer::settings how;
+    how.choices = what.choices;
+    how.stop = std::move(what.stop);
+    how.stop_tokens = std::move(what.stop_tokens);
+    how.ignore_end = what.ignore_end;
+    how.wants_logprobs = what.logprobs.has_value();
+    how.prompt_tokens = checked->prompt;
+    how.limit = checked->limit;
+    how.unread_limit = unread;
+    auto answering = std::make_shared<answer>(*info_->text, std::move(how), out, submitted);
+    auto deadline = checked->deadline;
+    scheduler_.add(std::move(checked), std::move(tokens), answering);
+    if (deadline && scope_ != nullptr) scope_->start(expire(answering, *deadline));
+    work_.set();
+    return out;
+}
+
+task<> engine_core::serve()
+{
+    auto body = [this](scope& running) -> task<> {
+        scope_ = &running;
+        running.start(watch());
+        co_await steps(running);
+        scope_ = nullptr;
+        running.request_stop();
+    };
+    auto outcome = co_await as_result(with_scope(body));
+    scope_ = nullptr;
+    if (outcome.failure()) fail_all(outcome.failure());
+    co_await stop(device_);
+    closed_.set();
+}
+
+/// Issues steps and hands out their tokens until the engine is closed and nothing is left.
+task<> engine_core::steps(scope& running)
+{
+    for (;;) {
+        work_.reset();
+        sweep();
+        while (in_flight_.size() < depth && issue(running)) {
+        }
+        if (!in_flight_.empty()) {
+            auto oldest = in_flight_.front();
+            co_await oldest->done.wait();
+            in_flight_.pop_front();
+            retire(*oldest);
+            continue;
+        }
+        if (closing_ && scheduler_.sequences().empty()) co_return;
+        co_await work_.wait();
+    }
+}
+
+/// Notices what readers do, also while a long step runs: a cancelled request ends at once, its memory when the device
+/// is done with it.
+task<> engine_core::watch()
+{
+    for (;;) {
+        co_await bell_->rung.wait();
+        bell_->rung.reset();
+        if (bell_->abandoned.load(std::memory_order_acquire)) closing_ = true;
+        sweep();
+        work_.set();
+    }
+}
+
+task<> engine_core::expire(std::shared_ptr<answer> late, time_point at)
+{
+    auto body = [this, late, at](scope& timer) -> task<> {
+        late->timer = &timer;
+        if (!late->over()) co_await home_.clock().sleep_until(at);
+    };
+    auto outcome = co_await as_result(with_scope(body));
+    late->timer = nullptr;
+    if (outcome.failure() || late->over()) co_return;
+    end_answer(*late, finish_reason::deadline);
+    work_.set();
+}
+
+task<> engine_core::run_step(std::shared_ptr<flight> step)
+{
+    auto batch = std::move(step->step.batch);
+    auto outcome = co_await as_result(ask<&rank::run>(device_, std::move(batch)));
+    if (outcome.failure())
+        step->failure = outcome.failure();
+    else
+        step->result = std::move(outcome).value();
+    step->done.set();
+}
+
+bool engine_core::issue(scope& running)
+{
+    auto at = now();
+    for (auto const& s : scheduler_.sequences())
+        s->parked = s->owner->reader_behind();
+    auto before = scheduler_.preemptions();
+    auto next = scheduler_.next(at);
+    counters_.preemptions += scheduler_.preemptions() - before;
+    if (!next) return false;
+    auto step = std::make_shared<flight>();
+    step->step = std::move(*next);
+    step->prompt_tokens = static_cast<std::int64_t>(step->step.batch.tokens.size() - step->step.draws.size());
+    for (auto const& s : step->step.members)
+        s->owner->started(at);
+    in_flight_.push_back(step);
+    running.start(run_step(step));
+    return true;
+}
+
+void engine_core::retire(flight& step)
+{
+    if (step.failure) {
+        scheduler_.abandon(step.step);
+        fail_all(step.failure);
+        return;
+    }
+    auto at = now();
+    ++counters_.steps;
+    counters_.prompt_tokens += step.prompt_tokens;
+    auto top_stride = step.step.draws.empty() ? 0 : step.result.top.size() / step.step.draws.size();
+    for (auto const& [s, draw] : scheduler_.retire(step.step, step.result)) {
+        ++counters_.generated_tokens;
+        token_info token;
+        token.id = step.result.tokens[draw];
+        if (token.id < 0) {
+            // Weights or a prompt that make the logits overflow: this sequence has no next token; the others go on.
+            s->owner->end_all(finish_reason::failed, at, make_error_code(errc::engine_failed));
+            sweep();
+            continue;
+        }
+        if (auto wanted = s->request->sampling.top_logprobs; wanted >= 0) {
+            token.logprob = step.result.logprobs[draw];
+            for (std::int32_t i = 0; i < wanted; ++i) {
+                auto const& entry = step.result.top[draw * top_stride + static_cast<std::size_t>(i)];
+                if (entry.token >= 0) token.top.emplace_back(entry.token, entry.logprob);
+            }
+        }
+        if (s->owner->take(s->choice, std::move(token), at)) scheduler_.end(*s);
+    }
+}
+
+/// Ends the sequences of answers that readers have cancelled or that ended otherwise.
+void engine_core::sweep()
+{
+    auto at = now();
+    auto running = scheduler_.sequences(); // a copy: ending a sequence changes the list
+    for (auto const& s : running) {
+        auto& a = *s->owner;
+        if (a.cancelled() || (closing_ && !draining_)) a.end_all(finish_reason::cancelled, at);
+        if (a.ended(s->choice)) scheduler_.end(*s);
+    }
+}
+
+void engine_core::end_answer(answer& a, finish_reason why)
+{
+    a.end_all(why, now());
+    sweep();
+}
+
+void engine_core::fail_all(std::exception_ptr why)
+{
+    failed_ = why;
+    auto at = now();
+    auto running = scheduler_.sequences();
+    for (auto const& s : running) {
+        s->owner->end_all(finish_reason::failed, at, code_of(why));
+        scheduler_.end(*s);
+    }
+    closing_ = true;
+}
+
+task<> engine_core::close(bool drain)
+{
+    draining_ = closing_ ? draining_ && drain : drain;
+    closing_ = true;
+    work_.set();
+    bell_->ring();
+    co_await closed_.wait();
+}
+
+engine_stats engine_core::stats() const
+{
+    auto out = counters_;
+    out.waiting = scheduler_.waiting();
+    out.running = static_cast<std::int64_t>(scheduler_.sequences().size()) - out.waiting;
+    out.free_pages = scheduler_.free_pages();
+    out.pages = scheduler_.pages();
+    return out;
+}
+
+} // namespace plait

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include <plait/actors/actor.hpp>
+#include <plait/actors/clock.hpp>
+#include <plait/actors/event.hpp>
+#include <plait/actors/runtime.hpp>
+#include <plait/actors/scope.hpp>
+#include <plait/engine/answer.hpp>
+#include <plait/engine/engine.hpp>
+#include <plait/engine/rank.hpp>
+#include <plait/engine/scheduler.hpp>
+
+namespace plait {
+
+/// The actor behind an engine. serve() runs for the engine's whole life: it issues a step, and while the device works
+/// on that and the next one, hands out the tokens of the one before.
+class engine_core final : public actor {
+public:
+    struct parts {
+        runtime* home = nullptr;
+        ref<rank> device;
+        std::shared_ptr<engine_info const> info;
+        engine_options options;
+        scheduler_options schedule;
+        doorbell bell;
+    };
+    explicit engine_core(parts from);
+
+    std::shared_ptr<answer_channel> submit(request what);
+    task<> close(bool drain);
+    engine_stats stats() const;
+
+    /// Runs until the engine is closed and everything is given back.
+    task<> serve();
+
+private:
+    struct flight;
+
+    task<> steps(scope& running);
+    task<> watch();
+    task<> expire(std::shared_ptr<answer> late, time_point at);
+    task<> run_step(std::shared_ptr<flight> step);
+    bool issue(scope& running);
+    void retire(flight& step);
+    void sweep();
+    void fail_all(std::exception_ptr why);
+    void end_answer(answer& a, finish_reason why);
+    time_point now() const { return home_.clock().now(); }
+
+    runtime& home_;
+    ref<rank> device_;
+    std::shared_ptr<engine_info const> info_;
+    engine_options options_;
+    doorbell bell_; ///< rung by readers, and by whatever here changes what could run next
+    scheduler scheduler_;
+    std::deque<std::shared_ptr<flight>> in_flight_;
+    event work_; ///< something changed: serve() looks again
+    event closed_;
+    scope* scope_ = nullptr;
+    bool closing_ = false;
+    bool draining_ = false;
+    std::exception_ptr failed_;
+    engine_stats counters_;
+};
+
+} // namespace plait

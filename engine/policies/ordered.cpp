@@ -1,0 +1,89 @@
+#include <algorithm>
+#include <tuple>
+
+#include <plait/engine/policies/ordered.hpp>
+
+namespace plait {
+
+namespace {
+
+std::vector<sequence_view const*> by_arrival(snapshot const& now)
+{
+    std::vector<sequence_view const*> order;
+    order.reserve(now.sequences.size());
+    for (auto const& s : now.sequences)
+        order.push_back(&s);
+    return order;
+}
+
+} // namespace
+
+step_plan plan_in_order(snapshot const& now, std::vector<sequence_view const*> const& order)
+{
+    step_plan plan;
+    auto tokens = now.token_budget;
+    auto places = now.sequence_budget;
+    auto pages = now.free_pages;
+    auto coming = now.coming_pages;
+    auto slots = now.free_slots;
+    auto take = [&](sequence_view const& s, std::int64_t count) {
+        plan.entries.push_back({s.id, count});
+        tokens -= count;
+        pages -= pages_for(s, count);
+        --places;
+    };
+
+    // Who must give way is found from the end of the order, and never before the one that needs the pages. Pages that a
+    // victim gives back come free when the steps in flight are done; until then nobody behind may take any.
+    auto last = order.size();
+    auto make_room = [&](std::size_t i, std::int64_t need) {
+        while (need > pages + coming && last > i + 1) {
+            auto const& victim = *order[--last];
+            if (!victim.running) continue;
+            plan.preempt.push_back(victim.id);
+            coming += victim.pages;
+        }
+        if (need <= pages) return true;
+        pages = 0;
+        return false;
+    };
+
+    for (std::size_t i = 0; i < last && tokens > 0 && places > 0; ++i) {
+        auto const& s = *order[i];
+        if (s.decoding() && make_room(i, pages_for(s, 1))) take(s, 1);
+    }
+    for (std::size_t i = 0; i < last && tokens > 0 && places > 0; ++i) {
+        auto const& s = *order[i];
+        if (s.decoding() || s.pending == 0) continue;
+        if (!s.running) {
+            if (s.slots > slots || pages_for(s, s.pending + 1) > pages) {
+                pages = 0; // later ones may not starve it
+                continue;
+            }
+            slots -= s.slots;
+        } else if (!make_room(i, pages_for(s, 1))) {
+            continue;
+        }
+        auto count = std::min(s.pending, tokens);
+        while (pages_for(s, count) > pages)
+            --count;
+        take(s, count);
+    }
+    return plan;
+}
+
+step_plan first_come_first_served::next(snapshot const& now)
+{
+    return plan_in_order(now, by_arrival(now));
+}
+
+step_plan shortest_prefill_first::next(snapshot const& now)
+{
+    auto order = by_arrival(now);
+    std::ranges::sort(order, {}, [](sequence_view const* s) {
+        return std::tuple(s->decoding() ? 0 : s->pending, s->arrival, s->id);
+    });
+    return plan_in_order(now, order);
+}
+
+} // namespace plait

@@ -1,0 +1,102 @@
+#include <cmath>
+#include <string>
+
+#include <plait/actors/error.hpp>
+#include <plait/engine/prompt.hpp>
+
+namespace plait {
+
+namespace {
+
+constexpr std::int32_t most_choices = 64;
+constexpr std::int32_t most_logprobs = 20;
+constexpr std::size_t most_stops = 64;
+
+[[noreturn]] void refuse(std::string const& what)
+{
+    throw error(errc::invalid_argument, what);
+}
+
+void require_between(char const* name, double value, double low, double high)
+{
+    if (!(value >= low && value <= high)) // also refuses NaN
+        refuse(std::string(name) + ": " + std::to_string(value) + " is not between " + std::to_string(low) + " and " +
+               std::to_string(high));
+}
+
+} // namespace
+
+std::vector<std::int32_t> prompt_tokens(request const& what, engine_info const& model)
+{
+    auto const& text = *model.text;
+    std::vector<std::int32_t> tokens;
+    if (!what.tokens.empty()) {
+        tokens = what.tokens;
+        for (auto id : tokens)
+            if (id < 0 || id >= model.spec.vocabulary)
+                refuse("tokens: " + std::to_string(id) + " is not in the vocabulary of " +
+                       std::to_string(model.spec.vocabulary));
+    } else if (!what.messages.empty()) {
+        if (model.chat == nullptr) throw error(errc::unsupported, "messages: the model has no chat template");
+        tokens = text.encode(model.chat->render(chat_input(what.messages, model)), {false, true});
+    } else {
+        tokens = text.encode(what.text, {true, what.parse_special});
+    }
+    if (tokens.empty()) refuse("prompt: it is empty");
+    return tokens;
+}
+
+std::shared_ptr<sequence_request> check_request(request const& what, std::int64_t prompt, engine_info const& model,
+                                                time_point now, std::uint64_t random_seed)
+{
+    auto const& s = what.sampling;
+    require_between("temperature", s.temperature, 0, 100);
+    if (s.top_k < 0) refuse("top_k: " + std::to_string(s.top_k));
+    require_between("top_p", s.top_p, 0, 1);
+    if (s.top_p == 0) refuse("top_p: 0 keeps nothing");
+    require_between("min_p", s.min_p, 0, 1);
+    require_between("repetition_penalty", s.repetition_penalty, 0.01, 100);
+    require_between("presence_penalty", s.presence_penalty, -2, 2);
+    require_between("frequency_penalty", s.frequency_penalty, -2, 2);
+    if (what.choices < 1 || what.choices > most_choices) refuse("choices: " + std::to_string(what.choices));
+    if (what.max_tokens < 0) refuse("max_tokens: " + std::to_string(what.max_tokens));
+    if (what.stop.size() > most_stops) refuse("stop: more than " + std::to_string(most_stops) + " strings");
+    if (what.logprobs && (*what.logprobs < 0 || *what.logprobs > most_logprobs))
+        refuse("logprobs: " + std::to_string(*what.logprobs) + " is not between 0 and " +
+               std::to_string(most_logprobs));
+    if (what.timeout && *what.timeout <= duration::zero()) refuse("timeout: not positive");
+
+    auto out = std::make_shared<sequence_request>();
+    for (auto [id, bias] : s.logit_bias) {
+        if (id < 0 || id >= model.spec.vocabulary) refuse("logit_bias: token " + std::to_string(id));
+        require_between("logit_bias", bias, -100, 100);
+        out->biases.push_back({id, bias});
+    }
+    for (auto id : what.stop_tokens)
+        if (id < 0 || id >= model.spec.vocabulary) refuse("stop_tokens: token " + std::to_string(id));
+    if (prompt >= model.context)
+        throw error(errc::never_fits, "the prompt's " + std::to_string(prompt) +
+                                          " tokens leave no room for an answer in a context of " +
+                                          std::to_string(model.context));
+    out->tenant = what.tenant;
+    out->priority = what.priority;
+    out->arrival = now;
+    if (what.timeout) out->deadline = now + *what.timeout;
+    out->choices = what.choices;
+    out->prompt = prompt;
+    out->limit =
+        what.max_tokens > 0 && what.max_tokens < model.context - prompt ? prompt + what.max_tokens : model.context;
+    out->sampling.temperature = s.temperature;
+    out->sampling.top_k = s.top_k;
+    out->sampling.top_p = s.top_p;
+    out->sampling.min_p = s.min_p;
+    out->sampling.repetition_penalty = s.repetition_penalty;
+    out->sampling.presence_penalty = s.presence_penalty;
+    out->sampling.frequency_penalty = s.frequency_penalty;
+    out->sampling.order = s.order;
+    out->sampling.seed = s.seed.value_or(random_seed);
+    out->sampling.top_logprobs = what.logprobs.value_or(-1);
+    return out;
+}
+
+} // namespace plait

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <plait/engine/engine.hpp>
+#include <plait/engine/request.hpp>
+#include <plait/engine/sequence.hpp>
+
+namespace plait {
+
+/// The prompt of a request: its tokens, its messages through the chat template, or its text. Throws
+/// error(errc::invalid_argument) for an empty prompt or an id outside the vocabulary, errc::unsupported for messages to
+/// a model without a template, errc::template_failed.
+std::vector<std::int32_t> prompt_tokens(request const& what, engine_info const& model);
+
+/// Checks every parameter of a request and gives what the scheduler needs. Throws error(errc::invalid_argument) naming
+/// the parameter, error(errc::never_fits) when the prompt leaves no room in the context.
+std::shared_ptr<sequence_request> check_request(request const& what, std::int64_t prompt, engine_info const& model,
+                                                time_point now, std::uint64_t random_seed);
+
+} // namespace plait

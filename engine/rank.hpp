@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <plait/actors/task.hpp>
+#include <plait/engine/step_batch.hpp>
+#include <plait/kernels/ops.hpp>
+#include <plait/kernels/sampler.hpp>
+#include <plait/kv/kv_storage.hpp>
+#include <plait/model/decoder.hpp>
+#include <plait/streams/gpu.hpp>
+
+namespace plait {
+
+/// What a rank needs to know to load its part of a model.
+struct rank_options {
+    rank_options() = default; // not an aggregate: it is passed through awaits
+
+    std::filesystem::path model;
+    numerics mode = numerics::native;
+    kv_type kv = kv_type::f16;
+    std::int64_t pages = 0;
+    std::int64_t slots = 0;
+    step_limits limits;
+    host::isa instruction_set = host::isa::scalar;
+};
+
+/// One device's part of an engine: the weights, the KV pages and the sampling state that live there, and the steps that
+/// run on it. The engine sends it one step after the other without waiting for the results; they run in that order.
+class rank final : public gpu {
+public:
+    rank(event_loop& home, std::unique_ptr<device> owned)
+        : gpu(home, std::move(owned))
+    {
+    }
+
+    /// Opens the file and allocates everything. Throws what opening a model throws, and error(errc::out_of_memory).
+    void prepare(rank_options options);
+
+    /// Loads a few MiB of weights; returns the part that is done, 1 at the end.
+    task<double> load_next();
+
+    /// Runs a step and returns its tokens. Several calls may be in flight; each is put on the streams whole, in the
+    /// order of the calls.
+    task<step_result> run(step_batch batch);
+
+private:
+    std::unique_ptr<ops> ops_;
+    std::unique_ptr<sampler> sampler_;
+    std::optional<gguf_file> file_; ///< while loading
+    std::unique_ptr<model_weights> weights_;
+    std::unique_ptr<kv_storage> kv_;
+    std::unique_ptr<decoder> decoder_;
+    std::vector<std::vector<paged_kv>> layers_of_group_;
+};
+
+} // namespace plait

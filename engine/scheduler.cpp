@@ -1,0 +1,327 @@
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+
+#include <plait/actors/error.hpp>
+#include <plait/engine/scheduler.hpp>
+
+namespace plait {
+
+scheduler::scheduler(scheduler_options options, std::shared_ptr<policy> rule)
+    : options_(std::move(options))
+    , policy_(std::move(rule))
+{
+    for (std::size_t g = 0; g < options_.kv.groups.size(); ++g)
+        pools_.push_back(std::make_unique<block_pool>(options_.pages));
+    for (auto slot = static_cast<std::int32_t>(options_.slots); slot-- > 0;)
+        free_slots_.push_back(slot);
+}
+
+std::int64_t scheduler::pages_of(std::int64_t tokens) const noexcept
+{
+    return (tokens + page_tokens - 1) / page_tokens;
+}
+
+std::int64_t scheduler::free_pages() const noexcept
+{
+    auto least = options_.pages;
+    for (auto const& pool : pools_)
+        least = std::min(least, pool->free_pages());
+    return least;
+}
+
+std::int64_t scheduler::owned_pages(sequence const& s) const noexcept
+{
+    std::int64_t most = 0;
+    for (std::size_t g = 0; g < s.pages.tables().size(); ++g)
+        most = std::max(most,
+                        static_cast<std::int64_t>(std::ranges::count_if(s.pages.tables()[g].pages(), [&](page_id page) {
+                            return page >= 0 && pools_[g]->references(page) == 1;
+                        })));
+    return most;
+}
+
+std::int64_t scheduler::waiting() const noexcept
+{
+    return std::ranges::count_if(sequences_, [](auto const& s) { return !s->running; });
+}
+
+std::shared_ptr<sequence> scheduler::add(std::shared_ptr<sequence_request const> request,
+                                         std::vector<std::int32_t> tokens, std::shared_ptr<answer> owner)
+{
+    // With several choices every one may come to own all pages but the full ones of the prompt, which they share. With
+    // overcommit one at a time is enough to make progress.
+    auto alone = pages_of(request->limit);
+    if (options_.admit == admission::reserve) alone += (request->choices - 1) * (alone - request->prompt / page_tokens);
+    if (alone > options_.pages)
+        throw error(errc::never_fits,
+                    "the request's " + std::to_string(request->prompt) + " prompt tokens and its limit of " +
+                        std::to_string(request->limit) + " in all take " + std::to_string(alone) + " KV pages of " +
+                        std::to_string(page_tokens) + " tokens; the engine has " + std::to_string(options_.pages));
+    if (request->choices > options_.slots)
+        throw error(errc::never_fits, std::to_string(request->choices) + " choices; the engine runs " +
+                                          std::to_string(options_.slots) + " sequences at once");
+    auto s = std::make_shared<sequence>();
+    s->id = next_id_++;
+    s->forked = request->choices == 1;
+    s->request = std::move(request);
+    s->tokens = std::move(tokens);
+    s->owner = std::move(owner);
+    sequences_.push_back(s);
+    return s;
+}
+
+sequence_view scheduler::view(sequence const& s) const
+{
+    auto const& r = *s.request;
+    sequence_view v;
+    v.id = s.id;
+    v.tenant = r.tenant;
+    v.priority = r.priority;
+    v.arrival = r.arrival;
+    v.deadline = r.deadline;
+    v.running = s.running;
+    v.slots = s.forked ? 1 : r.choices;
+    v.prompt = r.prompt;
+    v.computed = s.computed;
+    v.pending = s.pending();
+    v.generated = s.generated();
+    v.pages = s.running ? owned_pages(s) : 0;
+    v.held = s.pages.tables().empty() ? 0 : static_cast<std::int64_t>(s.pages.tables().front().pages().size());
+    v.shared_tail = s.running && s.pages.pages_to_grow(s.computed + 1) > pages_of(s.computed + 1) - v.held;
+    if (options_.admit == admission::reserve) {
+        auto each = pages_of(r.limit);
+        v.reserved = s.running ? s.reserved : each + (v.slots - 1) * (each - r.prompt / page_tokens);
+    }
+    return v;
+}
+
+snapshot scheduler::look(time_point now)
+{
+    snapshot look;
+    look.now = now;
+    look.token_budget = options_.step_tokens;
+    look.sequence_budget = options_.slots;
+    look.free_slots = free_slots();
+    look.free_pages = free_pages();
+    for (auto const& s : leaving_)
+        look.coming_pages += owned_pages(*s);
+    views_.clear();
+    for (auto const& s : sequences_) {
+        if (s->preempted) look.coming_pages += owned_pages(*s);
+        auto v = view(*s);
+        if (s->running && v.reserved > 0)
+            look.free_pages -= std::max<std::int64_t>(0, s->reserved - v.held + (v.shared_tail ? 1 : 0));
+        if (!s->preempted && !s->parked && v.pending > 0) views_.push_back(v);
+    }
+    look.sequences = views_;
+    return look;
+}
+
+std::shared_ptr<sequence> scheduler::find(sequence_id id) const
+{
+    auto found = std::ranges::find(sequences_, id, [](auto const& s) { return s->id; });
+    return found == sequences_.end() ? nullptr : *found;
+}
+
+void scheduler::start(sequence& s)
+{
+    for (auto count = s.forked ? 1 : s.request->choices; count > 0; --count) {
+        s.slots.push_back(free_slots_.back());
+        free_slots_.pop_back();
+    }
+    std::vector<page_table> tables;
+    for (std::size_t g = 0; g < pools_.size(); ++g)
+        tables.emplace_back(*pools_[g], options_.kv.groups[g].window);
+    s.pages = sequence_pages(std::move(tables));
+    s.reserved = view(s).reserved;
+    s.running = true;
+}
+
+std::optional<issued_step> scheduler::next(time_point now)
+{
+    auto seen = look(now);
+    if (seen.sequences.empty()) return std::nullopt;
+    auto plan = policy_->next(seen);
+    check(plan, seen);
+
+    for (auto id : plan.preempt) {
+        auto s = find(id);
+        s->preempted = true;
+        ++preemptions_;
+        if (s->in_flight == 0) left_step(*s);
+    }
+    if (plan.entries.empty()) return std::nullopt;
+
+    issued_step step;
+    step.number = ++steps_;
+    step.batch.number = step.number;
+    step.batch.groups.resize(pools_.size());
+    for (auto& group : step.batch.groups)
+        group.first.push_back(0);
+    for (auto const& entry : plan.entries)
+        add_rows(step, find(entry.id), entry.tokens);
+    return step;
+}
+
+void scheduler::add_rows(issued_step& step, std::shared_ptr<sequence> const& s, std::int64_t tokens)
+{
+    auto& batch = step.batch;
+    if (!s->running) start(*s);
+    std::vector<std::vector<page_copy>> copies(pools_.size());
+    s->pages.grow(s->computed + tokens, copies);
+    for (std::size_t g = 0; g < pools_.size(); ++g) {
+        auto& group = batch.groups[g];
+        auto pages = s->pages.tables()[g].pages();
+        group.pages.insert(group.pages.end(), pages.begin(), pages.end());
+        group.first.push_back(static_cast<std::uint32_t>(group.pages.size()));
+        group.copies.insert(group.copies.end(), copies[g].begin(), copies[g].end());
+    }
+    batch.chunks.push_back({static_cast<std::int32_t>(batch.tokens.size()), static_cast<std::int32_t>(tokens),
+                            static_cast<std::int32_t>(s->computed)});
+    for (std::int64_t i = s->computed; i < s->computed + tokens; ++i)
+        batch.tokens.push_back(i < static_cast<std::int64_t>(s->tokens.size()) ? s->tokens[static_cast<std::size_t>(i)]
+                                                                               : -1 - s->slots.front());
+    s->computed += tokens;
+    ++s->in_flight;
+    step.members.push_back(s);
+    if (s->computed == s->total()) add_draws(step, s);
+}
+
+/// The last known token is computed: the next one is drawn, for a request of several choices once for each.
+void scheduler::add_draws(issued_step& step, std::shared_ptr<sequence> const& s)
+{
+    if (s->forked) {
+        add_draw(step, s);
+        return;
+    }
+    std::vector<std::shared_ptr<sequence>> choices{s};
+    for (std::int32_t choice = 1; choice < s->request->choices; ++choice) {
+        auto sibling = std::make_shared<sequence>();
+        sibling->id = next_id_++;
+        sibling->choice = choice;
+        sibling->request = s->request;
+        sibling->owner = s->owner;
+        sibling->tokens = s->tokens;
+        sibling->computed = s->computed;
+        sibling->in_flight = 1;
+        sibling->pages = s->pages.fork();
+        sibling->slots = {s->slots[static_cast<std::size_t>(choice)]};
+        sibling->running = true;
+        choices.push_back(sibling);
+        step.members.push_back(sibling);
+    }
+    auto each = options_.admit == admission::reserve ? pages_of(s->request->limit) : 0;
+    s->slots.resize(1);
+    // Behind the first choice, so that the order of arrival holds.
+    auto at = std::ranges::find(sequences_, s) + 1;
+    sequences_.insert(at, choices.begin() + 1, choices.end());
+    for (auto const& choice : choices) {
+        choice->forked = true;
+        choice->reserved = each;
+        add_draw(step, choice);
+    }
+}
+
+void scheduler::add_draw(issued_step& step, std::shared_ptr<sequence> const& s)
+{
+    auto& batch = step.batch;
+    auto slot = s->slots.front();
+    if (!s->sampling) {
+        s->sampling = true;
+        step_batch::slot_start start;
+        start.slot = slot;
+        start.params = s->request->sampling;
+        start.params.sequence = static_cast<std::uint64_t>(s->choice);
+        start.seen_first = static_cast<std::uint32_t>(batch.seen.size());
+        auto const& p = start.params;
+        if (p.repetition_penalty != 1 || p.presence_penalty != 0 || p.frequency_penalty != 0) {
+            std::unordered_map<std::int32_t, std::size_t> place;
+            for (std::size_t i = 0; i < s->tokens.size(); ++i) {
+                auto [found, added] = place.emplace(s->tokens[i], batch.seen.size());
+                if (added) batch.seen.push_back({s->tokens[i], 0, false});
+                auto& seen = batch.seen[found->second];
+                if (static_cast<std::int64_t>(i) < s->request->prompt)
+                    seen.in_prompt = true;
+                else
+                    ++seen.count;
+            }
+        }
+        start.seen_count = static_cast<std::uint32_t>(batch.seen.size()) - start.seen_first;
+        start.bias_first = static_cast<std::uint32_t>(batch.biases.size());
+        batch.biases.insert(batch.biases.end(), s->request->biases.begin(), s->request->biases.end());
+        start.bias_count = static_cast<std::uint32_t>(s->request->biases.size());
+        batch.starts.push_back(start);
+    }
+    batch.logit_rows.push_back(static_cast<std::int32_t>(batch.tokens.size()) - 1);
+    batch.draws.push_back({slot, static_cast<std::int32_t>(s->total())});
+    batch.top_logprobs = std::max(batch.top_logprobs, s->request->sampling.top_logprobs);
+    step.draws.push_back(s);
+    ++s->ahead;
+}
+
+std::vector<scheduler::sampled> scheduler::retire(issued_step const& step, step_result const& result)
+{
+    std::vector<sampled> out;
+    for (std::size_t i = 0; i < step.draws.size(); ++i) {
+        auto const& s = step.draws[i];
+        --s->ahead;
+        if (s->over) continue;
+        s->tokens.push_back(result.tokens[i]);
+        out.push_back({s, i});
+    }
+    for (auto const& s : step.members) {
+        --s->in_flight;
+        left_step(*s);
+    }
+    return out;
+}
+
+void scheduler::abandon(issued_step const& step)
+{
+    for (auto const& s : step.draws)
+        --s->ahead;
+    for (auto const& s : step.members) {
+        --s->in_flight;
+        left_step(*s);
+    }
+}
+
+void scheduler::end(sequence& s)
+{
+    if (s.over) return;
+    s.over = true;
+    auto at = std::ranges::find(sequences_, s.id, [](auto const& other) { return other->id; });
+    auto self = *at;
+    sequences_.erase(at);
+    if (s.in_flight > 0)
+        leaving_.push_back(self);
+    else
+        release(s);
+}
+
+/// No step in flight uses the sequence any more: one that is over or preempted gives back what it holds.
+void scheduler::left_step(sequence& s)
+{
+    if (s.in_flight > 0) return;
+    if (s.over) {
+        release(s);
+        std::erase_if(leaving_, [&](auto const& other) { return other.get() == &s; });
+    } else if (s.preempted) {
+        release(s);
+        s.preempted = false;
+        s.computed = 0;
+    }
+}
+
+void scheduler::release(sequence& s)
+{
+    s.pages.clear();
+    free_slots_.insert(free_slots_.end(), s.slots.begin(), s.slots.end());
+    s.slots.clear();
+    s.reserved = 0;
+    s.running = false;
+    s.sampling = false;
+}
+
+} // namespace plait

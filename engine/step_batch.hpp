@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <plait/kernels/sampler.hpp>
+#include <plait/kv/page_table.hpp>
+
+namespace plait {
+
+/// What one step computes, as the engine sends it to every rank: a flat value of numbers and arrays of numbers, so that
+/// it reaches a thread and a worker process alike.
+struct step_batch {
+    step_batch() = default; // not an aggregate: it is passed through awaits (docs/compilers.md)
+
+    /// Consecutive tokens of one sequence: rows [first_row, first_row + rows) at positions from first_position.
+    struct chunk {
+        std::int32_t first_row = 0;
+        std::int32_t rows = 0;
+        std::int32_t first_position = 0;
+    };
+
+    /// A sequence that takes a slot in this step; its `seen` and `biases` are ranges of the arrays below.
+    struct slot_start {
+        std::int32_t slot = 0;
+        sample_params params; ///< without its pointers
+        std::uint32_t seen_first = 0, seen_count = 0;
+        std::uint32_t bias_first = 0, bias_count = 0;
+    };
+
+    /// One KV group's page tables: chunk i's are pages[first[i]] up to pages[first[i + 1]].
+    struct group_pages {
+        std::vector<std::uint32_t> first;
+        std::vector<page_id> pages;
+        std::vector<page_copy> copies; ///< before anything else
+    };
+
+    std::uint64_t number = 0;
+    std::vector<std::int32_t> tokens; ///< one a row: an id, or -1 - slot for the slot's newest token
+    std::vector<chunk> chunks;
+    std::vector<group_pages> groups;
+    std::vector<std::int32_t> logit_rows; ///< rows whose logits are drawn from, one for each of `draws`
+    std::vector<draw_row> draws;
+    std::vector<slot_start> starts;
+    std::vector<seen_token> seen;
+    std::vector<token_bias> biases;
+    std::int32_t top_logprobs = 0; ///< the most that any draw asks for
+};
+
+/// What a step gives back: a token for each draw.
+struct step_result {
+    step_result() = default;
+
+    std::uint64_t number = 0;
+    std::vector<std::int32_t> tokens; ///< -1 where the logits are not numbers
+    std::vector<float> logprobs;
+    std::vector<token_logprob> top; ///< top_logprobs a draw
+};
+
+} // namespace plait

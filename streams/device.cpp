@@ -1,0 +1,32 @@
+#include <algorithm>
+
+#include <plait/streams/device.hpp>
+
+namespace plait {
+
+void device::retire(std::byte* memory, std::size_t bytes, std::span<ticket const> tickets) noexcept
+{
+    if (std::ranges::all_of(tickets, [](ticket const& t) { return t.passed(); })) {
+        deallocate(memory, bytes);
+        return;
+    }
+    limbo_.push_back({memory, bytes, {tickets.begin(), tickets.end()}});
+}
+
+void device::reap() noexcept
+{
+    std::erase_if(limbo_, [this](limbo const& entry) {
+        if (!std::ranges::all_of(entry.tickets, [](ticket const& t) { return t.passed(); })) return false;
+        deallocate(entry.memory, entry.bytes);
+        return true;
+    });
+}
+
+void device::reap_all() noexcept
+{
+    for (auto const& entry : limbo_)
+        deallocate(entry.memory, entry.bytes);
+    limbo_.clear();
+}
+
+} // namespace plait

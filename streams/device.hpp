@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <plait/streams/ticket.hpp>
+
+namespace plait {
+
+class stream;
+
+/// What carries out the operations of a stream.
+enum class device_kind : std::uint8_t { host, cuda, simulated };
+
+/// The streams that every gpu owns. Where a device can't run two at once, the lower enumerator goes first.
+enum class stream_role : std::uint8_t {
+    urgent,        ///< computation that should overtake `compute`: decode beside a long prefill
+    compute,       ///< computation
+    communication, ///< collectives
+    copy_in,       ///< host to device
+    copy_out,      ///< device to host
+};
+inline constexpr std::size_t stream_roles = 5;
+
+/// A device: its memory and its streams. Belongs to one gpu actor; except for allocate() and deallocate(), which any
+/// thread may call, only that actor's thread touches it.
+class device {
+public:
+    device() = default;
+    device(device const&) = delete;
+    device& operator=(device const&) = delete;
+    virtual ~device() = default;
+
+    virtual device_kind kind() const noexcept = 0;
+
+    /// For people: the processor's or the card's name and how much of it is used.
+    virtual std::string description() const = 0;
+
+    /// The stream of a role; lives as long as the device.
+    virtual stream& stream_of(stream_role role) noexcept = 0;
+
+    /// `bytes` of zeroed device memory, aligned to 64 bytes at least. Throws error(errc::out_of_memory).
+    virtual std::byte* allocate(std::size_t bytes) = 0;
+    virtual void deallocate(std::byte* memory, std::size_t bytes) noexcept = 0;
+
+    /// Makes progress: carries out the next operation, or looks which are done, and resumes who waited for them.
+    /// Returns true while more can be done at once; false lets the gpu's thread sleep.
+    virtual bool poll() = 0;
+
+    /// Gives memory back once every one of `tickets` has passed. Called by ~buffer.
+    void retire(std::byte* memory, std::size_t bytes, std::span<ticket const> tickets) noexcept;
+
+protected:
+    /// Frees retired memory whose tickets have passed; a backend calls it as its timelines advance.
+    void reap() noexcept;
+
+    /// Frees all retired memory; a backend calls it when nothing can run any more.
+    void reap_all() noexcept;
+
+private:
+    struct limbo {
+        std::byte* memory;
+        std::size_t bytes;
+        std::vector<ticket> tickets;
+    };
+    std::vector<limbo> limbo_;
+};
+
+} // namespace plait

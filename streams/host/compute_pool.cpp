@@ -1,0 +1,114 @@
+#include <new>
+#include <string>
+
+#include <plait/actors/error.hpp>
+#include <plait/actors/event_loop.hpp>
+#include <plait/actors/runtime.hpp>
+#include <plait/streams/host/compute_pool.hpp>
+
+namespace plait::host {
+
+namespace {
+
+constexpr std::size_t scratch_bytes = 2u << 20;
+
+// About 50 µs of looking before a thread parks: longer than the gap between two operations of a step or between two
+// steps of a busy engine, short against the time slice of whoever else wants the processor.
+constexpr int spins = 20000;
+
+void relax() noexcept
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+/// Returns when `word` no longer holds `seen`.
+std::uint32_t await_change(std::atomic<std::uint32_t> const& word, std::uint32_t seen) noexcept
+{
+    for (int i = 0; i < spins; ++i) {
+        auto now = word.load(std::memory_order_acquire);
+        if (now != seen) return now;
+        relax();
+    }
+    word.wait(seen, std::memory_order_acquire);
+    return word.load(std::memory_order_acquire);
+}
+
+} // namespace
+
+class compute_pool::member : public work {
+public:
+    member(compute_pool& pool, unsigned index)
+        : pool_(pool)
+        , index_(index)
+        , scratch_(static_cast<std::byte*>(::operator new(scratch_bytes, std::align_val_t(64))))
+    {
+        run = [](work& self) noexcept { static_cast<member&>(self).loop(); };
+    }
+    ~member() { ::operator delete(scratch_, std::align_val_t(64)); }
+
+    share part() const noexcept { return {index_, pool_.count_, {scratch_, scratch_bytes}}; }
+
+private:
+    void loop() noexcept
+    {
+        std::uint32_t seen = 0;
+        for (;;) {
+            seen = await_change(pool_.epoch_, seen);
+            if (pool_.closing_.load(std::memory_order_relaxed)) break;
+            pool_.operation_(pool_.arguments_, part());
+            pool_.arrived_.fetch_add(1, std::memory_order_release);
+            pool_.arrived_.notify_one();
+        }
+        pool_.gone_.fetch_add(1, std::memory_order_release);
+        pool_.gone_.notify_one();
+    }
+
+    compute_pool& pool_;
+    unsigned index_;
+    std::byte* scratch_;
+};
+
+compute_pool::compute_pool(runtime& home, unsigned workers)
+    : count_(workers)
+{
+    if (workers == 0) throw error(errc::invalid_argument, "threads: 0, but at least one is needed");
+    for (unsigned i = 0; i < workers; ++i)
+        members_.push_back(std::make_unique<member>(*this, i));
+    for (unsigned i = 1; i < workers; ++i)
+        home.new_loop("plait-work-" + std::to_string(i)).post(*members_[i]);
+}
+
+compute_pool::~compute_pool()
+{
+    closing_.store(true, std::memory_order_relaxed);
+    epoch_.fetch_add(1, std::memory_order_release);
+    epoch_.notify_all();
+    for (;;) {
+        auto gone = gone_.load(std::memory_order_acquire);
+        if (gone == count_ - 1) return;
+        gone_.wait(gone, std::memory_order_acquire);
+    }
+}
+
+void compute_pool::run(operation op, void const* arguments) noexcept
+{
+    std::scoped_lock turn(turn_);
+    if (count_ == 1) {
+        op(arguments, members_[0]->part());
+        return;
+    }
+    operation_ = op;
+    arguments_ = arguments;
+    arrived_.store(0, std::memory_order_relaxed);
+    epoch_.fetch_add(1, std::memory_order_release);
+    epoch_.notify_all();
+    op(arguments, members_[0]->part());
+    for (auto arrived = arrived_.load(std::memory_order_acquire); arrived != count_ - 1;)
+        arrived = await_change(arrived_, arrived);
+}
+
+} // namespace plait::host

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+
+#include <plait/streams/device.hpp>
+#include <plait/streams/host/host_stream.hpp>
+
+namespace plait::host {
+
+/// The processor as a device: its memory is the process's, its streams run on the compute pool. One operation runs at a
+/// time, on all workers; between two operations the gpu's thread runs the coroutines that became ready, and the
+/// runnable stream of the most urgent role goes next.
+class host_device final : public device {
+public:
+    /// `memory_limit`: the most bytes that allocate() hands out.
+    host_device(std::shared_ptr<compute_pool> pool, std::size_t memory_limit);
+    ~host_device() override;
+
+    device_kind kind() const noexcept override { return device_kind::host; }
+    std::string description() const override;
+    stream& stream_of(stream_role role) noexcept override { return streams_[static_cast<std::size_t>(role)]; }
+    std::byte* allocate(std::size_t bytes) override;
+    void deallocate(std::byte* memory, std::size_t bytes) noexcept override;
+    bool poll() override;
+
+    /// Bytes that are handed out now.
+    std::size_t allocated() const noexcept { return allocated_.load(std::memory_order_relaxed); }
+
+private:
+    std::shared_ptr<compute_pool> pool_;
+    std::size_t memory_limit_;
+    std::atomic<std::size_t> allocated_ = 0;
+    std::array<host_stream, stream_roles> streams_;
+};
+
+} // namespace plait::host

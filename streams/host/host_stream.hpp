@@ -1,0 +1,72 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <deque>
+#include <type_traits>
+
+#include <plait/streams/flow.hpp>
+#include <plait/streams/host/compute_pool.hpp>
+#include <plait/streams/stream.hpp>
+
+namespace plait::host {
+
+/// A stream of the host device: a queue of plain functions with their arguments, run in order on the compute pool.
+class host_stream final : public stream {
+public:
+    /// Bytes of arguments that an operation may have.
+    static constexpr std::size_t argument_bytes = 256;
+
+    /// Puts `op(arguments, share)` on the queue. The arguments are copied; what they point to must live until the
+    /// ticket has passed. `Args` is trivially copyable: a plan is data, so nothing is owned by a queued operation.
+    template<class Args>
+    ticket put(void (*op)(Args const&, share), Args const& arguments)
+    {
+        static_assert(std::is_trivially_copyable_v<Args> && sizeof(Args) <= argument_bytes);
+        auto& e = queue_.emplace_back();
+        e.function = reinterpret_cast<void (*)()>(op);
+        e.invoke = [](entry const& self, compute_pool& pool) noexcept {
+            pool.run(
+                [](void const* at, share part) {
+                    auto const& queued = *static_cast<entry const*>(at);
+                    Args copy; // the entry's storage is bytes; reading them as Args goes through a copy
+                    std::memcpy(&copy, queued.arguments.data(), sizeof(Args));
+                    reinterpret_cast<void (*)(Args const&, share)>(queued.function)(copy, part);
+                },
+                &self);
+        };
+        std::memcpy(e.arguments.data(), &arguments, sizeof(Args));
+        auto t = issue();
+        e.value = t.value();
+        return t;
+    }
+
+    /// True when the head of the queue could run now.
+    bool runnable() const noexcept { return !queue_.empty() && queue_.front().after.passed(); }
+
+    /// Runs the operation at the head; runnable() must hold.
+    void run_next(compute_pool& pool);
+
+private:
+    struct entry {
+        void (*function)() = nullptr;
+        void (*invoke)(entry const&, compute_pool&) noexcept = nullptr; // null: a wait
+        ticket after;                                                   // of a wait: what it waits for
+        std::uint64_t value = 0;
+        alignas(16) std::array<std::byte, argument_bytes> arguments;
+    };
+
+    void put_wait(ticket t) override;
+
+    std::deque<entry> queue_;
+};
+
+/// Puts a host operation on a flow's stream, which must be a stream of a host device.
+template<class Args>
+void put(flow& f, void (*op)(Args const&, share), std::type_identity_t<Args> const& arguments)
+{
+    f.issued(static_cast<host_stream&>(f.where()).put(op, arguments));
+}
+
+} // namespace plait::host

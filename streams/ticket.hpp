@@ -1,0 +1,74 @@
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+
+#include <plait/actors/executor.hpp>
+#include <plait/actors/task.hpp>
+
+namespace plait {
+
+class stream;
+
+/// A point on a stream's timeline: passed once the operation that returned it, and so every earlier one of that stream,
+/// is done. A small value; valid as long as its stream. The default ticket has passed.
+///
+/// `co_await t` suspends the host until the point has passed. Such a wait belongs on the gpu that owns the stream. It
+/// can't be cancelled: stopping changes who waits for a result, never what the device does, so a caller that loses
+/// interest stops waiting for the gpu, and the gpu still sees its operations end before it reuses their memory.
+class ticket {
+public:
+    ticket() = default;
+    ticket(stream& where, std::uint64_t value) noexcept
+        : where_(&where)
+        , value_(value)
+    {
+    }
+
+    stream* where() const noexcept { return where_; }
+    std::uint64_t value() const noexcept { return value_; }
+    bool passed() const noexcept;
+
+    class awaiter;
+    awaiter operator co_await() const noexcept;
+
+private:
+    stream* where_ = nullptr;
+    std::uint64_t value_ = 0;
+};
+
+/// A suspended coroutine in a stream's list of waiters.
+class ticket::awaiter {
+public:
+    explicit awaiter(ticket on) noexcept
+        : on_(on)
+    {
+    }
+
+    bool await_ready() const noexcept { return on_.passed(); }
+
+    template<class Promise>
+    bool await_suspend(std::coroutine_handle<Promise> waiting)
+    {
+        resumption_.bind(waiting);
+        enqueue();
+        return true;
+    }
+
+    void await_resume() const noexcept {}
+
+private:
+    friend class stream;
+    void enqueue() noexcept;
+
+    ticket on_;
+    awaiter* next_ = nullptr;
+    resumption resumption_;
+};
+
+inline ticket::awaiter ticket::operator co_await() const noexcept
+{
+    return awaiter(*this);
+}
+
+} // namespace plait
