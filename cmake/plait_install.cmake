@@ -7,7 +7,7 @@ install(TARGETS plait plait_base ${plait_floor_targets} EXPORT plait_targets ARC
 install(EXPORT plait_targets NAMESPACE plait:: DESTINATION ${plait_package_dir} FILE plait_targets.cmake)
 foreach(floor IN LISTS PLAIT_FLOORS)
     install(DIRECTORY ${floor} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/plait FILES_MATCHING PATTERN "*.hpp"
-        PATTERN "scalar" EXCLUDE PATTERN "avx2" EXCLUDE PATTERN "avx512" EXCLUDE)
+        PATTERN "scalar" EXCLUDE PATTERN "wide" EXCLUDE PATTERN "avx2" EXCLUDE PATTERN "avx512" EXCLUDE)
 endforeach()
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/plaitConfig.cmake.in ${PROJECT_BINARY_DIR}/plaitConfig.cmake

@@ -1,4 +1,4 @@
-#include "gguf_writer.hpp"
+#include <plait/tests/support/gguf_writer.hpp>
 
 #include <algorithm>
 #include <bit>

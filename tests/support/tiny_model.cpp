@@ -1,4 +1,4 @@
-#include "tiny_model.hpp"
+#include <plait/tests/support/tiny_model.hpp>
 
 #include <cmath>
 #include <cstdlib>

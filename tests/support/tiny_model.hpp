@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gguf_writer.hpp"
+#include <plait/tests/support/gguf_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -255,6 +255,7 @@ private:
             return; // it only makes the task: its parameters end with the call
         }
         int angles = 0;
+        bool is_const = false;
         for (auto i = open + 1; i < close; ++i) {
             if ((file_.is(i, "(") || file_.is(i, "{") || file_.is(i, "[")) && file_.partner(i) != source::none) {
                 i = file_.partner(i);
@@ -262,9 +263,17 @@ private:
                 ++angles;
             } else if (file_.is(i, ">")) {
                 --angles;
-            } else if (angles == 0 && (one_of(file_.text(i), {"&", "&&", "string_view", "span"}))) {
-                report(i, "coroutine-parameter",
-                       "a public coroutine takes values or handles: a reference or a view may dangle when it resumes");
+            } else if (angles > 0) {
+                continue;
+            } else if (file_.is(i, ",")) {
+                is_const = false;
+            } else if (file_.is(i, "const")) {
+                is_const = true;
+            } else if (one_of(file_.text(i), {"&&", "string_view", "span"}) || (file_.is(i, "&") && is_const)) {
+                report(
+                    i, "coroutine-parameter",
+                    "a public coroutine takes values or handles: what binds to a temporary, or views one, may dangle "
+                    "when it resumes");
                 return;
             }
         }

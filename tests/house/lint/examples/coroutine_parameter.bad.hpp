@@ -6,6 +6,7 @@ namespace plait {
 task<int> count(std::string const& text);            // finds: coroutine-parameter
 task<> print(std::string_view text, int times);      // finds: coroutine-parameter
 generator<int> numbers(std::span<int const> values); // finds: coroutine-parameter
+task<> load(runtime& home, file const& from, int n); // finds: coroutine-parameter
 
 class store {
 public:

@@ -6,6 +6,7 @@ namespace plait {
 task<int> count(std::string text);
 task<> print(std::shared_ptr<std::string const> text, std::function<void(int const&)> each);
 generator<int> numbers(std::vector<int> values);
+task<engine> open(runtime& home, options o, int const limit, std::vector<int const*> keys = {});
 
 /// Not a coroutine: it copies what it is given and makes the task from that.
 inline task<int> length(std::string const& text)
