@@ -1,0 +1,71 @@
+#include <plait/actors/actor.hpp>
+
+#include <cassert>
+
+namespace plait {
+
+namespace {
+
+detail::actor_core& core_being_built()
+{
+    auto* core = detail::actor_core::constructing();
+    if (!core) throw error(errc::invalid_argument, "an actor is made by runtime::spawn");
+    return *core;
+}
+
+} // namespace
+
+actor::actor()
+    : core_(core_being_built())
+{
+    detail::actor_core::constructing() = nullptr;
+}
+
+namespace detail {
+
+void post_stop(actor_core& core)
+{
+    struct stop_once : work, pooled {
+        actor_core* core;
+    };
+    auto* w = new stop_once;
+    w->core = &core;
+    w->run = [](work& self) noexcept {
+        auto* w = static_cast<stop_once*>(&self);
+        auto* core = w->core;
+        delete w;
+        core->close();
+        core->drop_weak();
+    };
+    core.add_weak();
+    core.post(*w);
+}
+
+void stop_operation::begin() noexcept
+{
+    work_.self = this;
+    work_.run = [](work& self) noexcept {
+        auto& w = static_cast<stop_work&>(self);
+        w.run = [](work& self) noexcept { static_cast<stop_work&>(self).self->resumption_.post(); };
+        auto* core = w.self->core_;
+        core->close();
+        core->when_gone(w);
+    };
+    core_->post(work_);
+}
+
+} // namespace detail
+
+namespace this_actor {
+
+exclusive_guard exclusive_operation::await_resume() const
+{
+    if (!owner_) throw error(errc::invalid_argument, "exclusive() outside a method of an actor");
+    auto& core = static_cast<detail::message const*>(owner_)->core();
+    core.enter_exclusive(owner_);
+    return exclusive_guard(core);
+}
+
+} // namespace this_actor
+
+} // namespace plait

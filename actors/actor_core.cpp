@@ -1,0 +1,429 @@
+#include <plait/actors/actor_core.hpp>
+
+#include <cassert>
+#include <condition_variable>
+
+namespace plait::detail {
+
+namespace {
+
+/// Marks a work as a user's message.
+constexpr char user_message = 0;
+
+/// Works an actor runs before others on its underlying executor get a turn.
+constexpr unsigned works_in_a_turn = 128;
+
+/// How deep asks may nest as direct calls.
+constexpr unsigned direct_depth = 32;
+
+constinit thread_local unsigned direct_calls = 0;
+
+} // namespace
+
+message::message(actor_core& core) noexcept
+    : core_(&core)
+{
+    owner = &user_message;
+}
+
+task_context& message::method_context() noexcept
+{
+    context_.exec = core_;
+    context_.stop = stop_.token();
+    context_.owner = this;
+    return context_;
+}
+
+message* message_list::next(message& m) noexcept
+{
+    return m.next_;
+}
+
+void message_list::push_back(message& m) noexcept
+{
+    m.next_ = nullptr;
+    m.previous_ = last_;
+    (last_ ? last_->next_ : first_) = &m;
+    last_ = &m;
+}
+
+void message_list::remove(message& m) noexcept
+{
+    (m.previous_ ? m.previous_->next_ : first_) = m.next_;
+    (m.next_ ? m.next_->previous_ : last_) = m.previous_;
+}
+
+actor_core::actor_core(executor& underlying, actor_registry& home, std::string_view name,
+                       std::uint64_t capacity) noexcept
+    : underlying_(&underlying)
+    , home_(&home)
+    , name_(name)
+    , capacity_(capacity)
+{
+    work::run = [](work& self) noexcept { static_cast<actor_core&>(self).turn(); };
+    system_.core = this;
+}
+
+actor_core::~actor_core() = default;
+
+actor_core*& actor_core::constructing() noexcept
+{
+    static constinit thread_local actor_core* core = nullptr;
+    return core;
+}
+
+void actor_core::post(work& w) noexcept
+{
+    if (!mailbox_.push(w)) return;
+    if (underlying_) {
+        underlying_->post(*this);
+    } else {
+        turn();
+    }
+}
+
+bool actor_core::try_add_strong() noexcept
+{
+    auto count = strong_.load(std::memory_order_relaxed);
+    while (count != 0) {
+        if (strong_.compare_exchange_weak(count, count + 1, std::memory_order_relaxed)) return true;
+    }
+    return false;
+}
+
+void actor_core::drop_strong() noexcept
+{
+    if (strong_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    // Nobody can send any more, and every message, queued or running, held a handle: nothing runs.
+    system_.run = [](work& self) noexcept {
+        auto& core = *static_cast<system_work&>(self).core;
+        core.close();
+        core.drop_weak();
+    };
+    post(system_);
+}
+
+void actor_core::drop_weak() noexcept
+{
+    if (weak_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    // Through the queue, because a turn may be under way on another thread.
+    system_.run = [](work& self) noexcept { static_cast<system_work&>(self).core->free_ = true; };
+    post(system_);
+}
+
+bool actor_core::reserve(message& m) noexcept
+{
+    m.number_ = sent_.fetch_add(1, std::memory_order_relaxed);
+    return m.number_ < taken_.load(std::memory_order_acquire) + capacity_;
+}
+
+bool actor_core::try_reserve(message& m) noexcept
+{
+    auto number = sent_.load(std::memory_order_relaxed);
+    do {
+        if (number >= taken_.load(std::memory_order_acquire) + capacity_) return false;
+    } while (!sent_.compare_exchange_weak(number, number + 1, std::memory_order_relaxed));
+    m.number_ = number;
+    return true;
+}
+
+void actor_core::turn() noexcept
+{
+    for (unsigned left = works_in_a_turn;;) {
+        if (inbox_.empty()) {
+            collect();
+            if (inbox_.empty()) {
+                if (sweep_) refuse_held();
+                if (free_) {
+                    if (home_) home_->remove(*this);
+                    delete this;
+                    return;
+                }
+                // From here on another thread may run the next turn.
+                if (mailbox_.try_idle()) return;
+                continue;
+            }
+        }
+        if (left-- == 0) {
+            left = works_in_a_turn;
+            if (underlying_) {
+                underlying_->post(*this);
+                return;
+            }
+        }
+        run_one(*inbox_.pop_front());
+    }
+}
+
+void actor_core::collect() noexcept
+{
+    for (auto* w = mailbox_.take_all(); w;) {
+        auto* next = w->next_work;
+        if (w->owner == &user_message) {
+            auto& m = static_cast<message&>(*w);
+            if (m.waits_for_room_) {
+                m.above_ = true;
+                above_.push_back(m);
+            }
+        }
+        inbox_.push_back(*w);
+        w = next;
+    }
+    admit_senders();
+}
+
+void actor_core::run_one(work& w) noexcept
+{
+    if (w.owner == &user_message) {
+        auto& m = static_cast<message&>(w);
+        if (holder_ && !closed_.load(std::memory_order_relaxed)) {
+            held_.push_back(w);
+        } else {
+            take(m);
+        }
+    } else if (holder_ && w.owner && w.owner != holder_) {
+        held_.push_back(w);
+    } else {
+        w.run(w);
+    }
+}
+
+void actor_core::count_taken(message& m) noexcept
+{
+    if (m.above_) {
+        above_.remove(m);
+        m.above_ = false;
+    }
+    taken_.store(taken_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    admit_senders();
+}
+
+void actor_core::take(message& m) noexcept
+{
+    count_taken(m);
+    if (closed_.load(std::memory_order_relaxed)) {
+        m.refuse(errc::receiver_gone);
+    } else if (m.stop_.stop_requested()) {
+        m.refuse(errc::cancelled);
+    } else {
+        if (std::exchange(m.waits_for_room_, false)) m.admit();
+        running_.push_back(m);
+        m.start();
+    }
+}
+
+void actor_core::admit_senders() noexcept
+{
+    // A closed actor refuses them in their order.
+    if (closed_.load(std::memory_order_relaxed)) return;
+    while (auto* m = above_.first()) {
+        if (m->number_ >= taken_.load(std::memory_order_relaxed) + capacity_) break;
+        above_.remove(*m);
+        m->above_ = false;
+        m->waits_for_room_ = false;
+        m->admit();
+    }
+}
+
+void actor_core::withdraw(message& m) noexcept
+{
+    m.waits_for_room_ = false;
+    m.stop_.request_stop();
+    if (m.above_) {
+        above_.remove(m);
+        m.above_ = false;
+    }
+    sweep_held();
+}
+
+void actor_core::refuse_held() noexcept
+{
+    sweep_ = false;
+    bool closed = closed_.load(std::memory_order_relaxed);
+    auto all = std::exchange(held_, {});
+    while (auto* w = all.pop_front()) {
+        if (w->owner == &user_message) {
+            auto& m = static_cast<message&>(*w);
+            if (closed || m.stop_.stop_requested()) {
+                count_taken(m);
+                m.refuse(closed ? errc::receiver_gone : errc::cancelled);
+                continue;
+            }
+        }
+        held_.push_back(*w);
+    }
+}
+
+void actor_core::ended(message& m) noexcept
+{
+    running_.remove(m);
+    destroy_if_done();
+}
+
+void actor_core::close() noexcept
+{
+    if (closed_.load(std::memory_order_relaxed)) return;
+    closed_.store(true, std::memory_order_release);
+    for (auto* m = running_.first(); m; m = message_list::next(*m)) {
+        m->stop_.request_stop();
+    }
+    refuse_held();
+    destroy_if_done();
+}
+
+void actor_core::destroy_if_done() noexcept
+{
+    if (gone_ || !closed_.load(std::memory_order_relaxed) || !running_.empty()) return;
+    gone_ = true;
+    destroy_object();
+    if (home_) home_->gone(*this);
+    while (auto* w = when_gone_.pop_front()) {
+        w->run(*w);
+    }
+}
+
+void actor_core::when_gone(work& w) noexcept
+{
+    if (gone_) {
+        w.run(w);
+    } else {
+        when_gone_.push_back(w);
+    }
+}
+
+bool actor_core::enter_direct() noexcept
+{
+    if (!underlying_ || underlying_ != current_executor() || direct_calls == direct_depth) return false;
+    if (!mailbox_.try_wake()) return false;
+    if (holder_) {
+        leave_direct();
+        return false;
+    }
+    return true;
+}
+
+void actor_core::take_direct(message& m) noexcept
+{
+    m.number_ = sent_.fetch_add(1, std::memory_order_relaxed);
+    ++direct_calls;
+    take(m);
+    --direct_calls;
+}
+
+void actor_core::leave_direct() noexcept
+{
+    if (!inbox_.empty() || !mailbox_.try_idle()) underlying_->post(*this);
+}
+
+void actor_core::enter_exclusive(void const* owner) noexcept
+{
+    // Only the holder's works run while it holds, so whoever comes here is the holder or finds none.
+    assert(!holder_ || holder_ == owner);
+    holder_ = owner;
+    ++holds_;
+}
+
+void actor_core::leave_exclusive() noexcept
+{
+    if (--holds_ != 0) return;
+    holder_ = nullptr;
+    inbox_.prepend(held_);
+}
+
+void actor_core::unhandled(std::string_view method, site where, std::exception_ptr exception) noexcept
+{
+    if (home_) home_->unhandled(failure{name_, method, where, std::move(exception)});
+}
+
+void actor_registry::list::add(actor_core& core) noexcept
+{
+    core.registry_next_ = nullptr;
+    core.registry_previous_ = youngest;
+    if (youngest) youngest->registry_next_ = &core;
+    youngest = &core;
+    ++size;
+}
+
+void actor_registry::list::remove(actor_core& core) noexcept
+{
+    if (core.registry_previous_) core.registry_previous_->registry_next_ = core.registry_next_;
+    if (core.registry_next_) {
+        core.registry_next_->registry_previous_ = core.registry_previous_;
+    } else {
+        youngest = core.registry_previous_;
+    }
+    --size;
+}
+
+void actor_registry::add(actor_core& core) noexcept
+{
+    std::lock_guard lock(mutex_);
+    living_.add(core);
+}
+
+void actor_registry::gone(actor_core& core) noexcept
+{
+    std::lock_guard lock(mutex_);
+    living_.remove(core);
+    gone_.add(core);
+}
+
+void actor_registry::remove(actor_core& core) noexcept
+{
+    std::lock_guard lock(mutex_);
+    gone_.remove(core);
+}
+
+std::size_t actor_registry::living() const noexcept
+{
+    std::lock_guard lock(mutex_);
+    return living_.size;
+}
+
+void actor_registry::stop_all() noexcept
+{
+    struct stopping : work {
+        actor_core* core = nullptr;
+        std::mutex mutex;
+        std::condition_variable changed;
+        bool done = false;
+    };
+    for (;;) {
+        stopping s;
+        {
+            std::lock_guard lock(mutex_);
+            s.core = living_.youngest;
+            if (!s.core) return;
+            // A living core has at least the strong handles' weak one, so this revives nothing.
+            s.core->add_weak();
+        }
+        s.run = [](work& self) noexcept {
+            auto& s = static_cast<stopping&>(self);
+            s.run = [](work& self) noexcept {
+                auto& s = static_cast<stopping&>(self);
+                std::lock_guard lock(s.mutex);
+                s.done = true;
+                s.changed.notify_one();
+            };
+            s.core->close();
+            s.core->when_gone(s);
+        };
+        s.core->post(s);
+        {
+            std::unique_lock lock(s.mutex);
+            s.changed.wait(lock, [&] { return s.done; });
+        }
+        s.core->drop_weak();
+    }
+}
+
+void actor_registry::orphan_all() noexcept
+{
+    std::lock_guard lock(mutex_);
+    for (auto* core = gone_.youngest; core; core = core->registry_previous_) {
+        core->underlying_ = nullptr;
+        core->home_ = nullptr;
+    }
+}
+
+} // namespace plait::detail

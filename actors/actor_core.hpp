@@ -1,0 +1,237 @@
+#pragma once
+
+#include <plait/actors/mailbox.hpp>
+#include <plait/actors/task.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <string_view>
+
+namespace plait {
+
+class runtime;
+
+/// A failure of an actor that no caller waits for.
+struct failure {
+    std::string_view actor;       ///< the actor's type
+    std::string_view method;      ///< the method that was told
+    site sent_from;               ///< where it was told
+    std::exception_ptr exception; ///< what it threw
+};
+
+namespace detail {
+
+class actor_core;
+class actor_registry;
+class message_list;
+
+/// A call of one method of an actor: queued, then running, then ended. Everything here is touched only on the actor's
+/// executor once the message was posted.
+class message : public work {
+public:
+    message(message const&) = delete;
+    message& operator=(message const&) = delete;
+
+    actor_core& core() const noexcept { return *core_; }
+
+protected:
+    explicit message(actor_core& core) noexcept;
+    ~message() = default;
+
+    /// Runs the method, or starts it when it is a coroutine: then `actor_core::ended` follows later.
+    virtual void start() noexcept = 0;
+    /// Ends it without running: `errc::receiver_gone` or `errc::cancelled`.
+    virtual void refuse(errc reason) noexcept = 0;
+    /// Its sender may go on: there is room. Called for messages that were posted above the bound.
+    virtual void admit() noexcept {}
+
+    /// What the method runs under. Its owner is this message: that is how an actor knows whose a resumption is.
+    task_context& method_context() noexcept;
+
+    stop_source stop_;            ///< requested by the actor's end and by the sender's stop
+    bool waits_for_room_ = false; ///< set by the sender before posting, cleared when it is admitted
+
+private:
+    friend actor_core;
+    friend message_list;
+
+    actor_core* core_;
+    bool above_ = false;       ///< in the core's list of those that wait for room
+    std::uint64_t number_ = 0; ///< messages sent to the actor before it
+    message* next_ = nullptr;  ///< among the running ones, or among those that wait for room
+    message* previous_ = nullptr;
+    task_context context_;
+};
+
+/// A doubly linked list of messages.
+class message_list {
+public:
+    bool empty() const noexcept { return first_ == nullptr; }
+    message* first() const noexcept { return first_; }
+    static message* next(message& m) noexcept;
+    void push_back(message& m) noexcept;
+    void remove(message& m) noexcept;
+
+private:
+    message* first_ = nullptr;
+    message* last_ = nullptr;
+};
+
+/// The part of an actor that is the same for all: its serial executor, its mailbox, its life.
+///
+/// It is a serial executor on top of another executor. Everything (messages, resumptions of its methods, system works)
+/// goes through one queue, so delivery is causal. Messages are numbered when sent and counted when taken; a sender
+/// whose number is `capacity` or more above the taken ones waits. Its message is queued already, so order is kept and
+/// nothing is bounded but senders; resumptions and system works never wait.
+class actor_core : public executor, private work {
+public:
+    actor_core(executor& underlying, actor_registry& home, std::string_view name, std::uint64_t capacity) noexcept;
+
+    void post(work& w) noexcept final;
+
+    // Handles. Strong ones keep the actor running, weak ones only the memory of the core.
+    void add_strong() noexcept { strong_.fetch_add(1, std::memory_order_relaxed); }
+    bool try_add_strong() noexcept;
+    void drop_strong() noexcept;
+    void add_weak() noexcept { weak_.fetch_add(1, std::memory_order_relaxed); }
+    void drop_weak() noexcept;
+
+    // Sending, from any thread.
+    bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
+    /// Numbers `m`. True if there is room.
+    bool reserve(message& m) noexcept;
+    /// Numbers `m` only if there is room.
+    bool try_reserve(message& m) noexcept;
+
+    // On the actor's executor.
+    /// A method has ended, in whatever way.
+    void ended(message& m) noexcept;
+    /// A message that waits for room is withdrawn by its sender: refused when it is taken.
+    void withdraw(message& m) noexcept;
+    /// A queued message got a stop: if an exclusive section holds it back, it is refused before the actor sleeps.
+    void sweep_held() noexcept { sweep_ = holder_ != nullptr; }
+    /// Closes the mailbox: what is queued is refused, running methods are asked to stop, and the object is destroyed
+    /// when they have ended.
+    void close() noexcept;
+    bool gone() const noexcept { return gone_; }
+    /// Runs `w` when the object has been destroyed, or now if it has.
+    void when_gone(work& w) noexcept;
+
+    // An ask as a direct call, on a thread that the actor's underlying executor runs.
+    /// True when the actor was idle: the caller is its consumer until `leave_direct`.
+    bool enter_direct() noexcept;
+    void take_direct(message& m) noexcept;
+    void leave_direct() noexcept;
+
+    void enter_exclusive(void const* owner) noexcept;
+    void leave_exclusive() noexcept;
+
+    /// A told method threw.
+    void unhandled(std::string_view method, site where, std::exception_ptr exception) noexcept;
+
+    /// The runtime's actors; null when the runtime has ended.
+    actor_registry* home() const noexcept { return home_; }
+    std::string_view name() const noexcept { return name_; }
+    /// Messages sent and not yet taken.
+    std::uint64_t depth() const noexcept
+    {
+        return sent_.load(std::memory_order_relaxed) - taken_.load(std::memory_order_relaxed);
+    }
+
+    /// The core whose object is being constructed on this thread.
+    static actor_core*& constructing() noexcept;
+
+protected:
+    virtual ~actor_core();
+    virtual void destroy_object() noexcept = 0;
+
+private:
+    friend actor_registry;
+
+    void turn() noexcept;
+    void collect() noexcept;
+    void run_one(work& w) noexcept;
+    void take(message& m) noexcept;
+    void admit_senders() noexcept;
+    void refuse_held() noexcept;
+    void count_taken(message& m) noexcept;
+    void destroy_if_done() noexcept;
+
+    executor* underlying_;
+    actor_registry* home_;
+    std::string_view const name_;
+    std::uint64_t const capacity_;
+
+    mailbox mailbox_;
+    std::atomic<std::uint64_t> sent_{0};
+    std::atomic<std::uint64_t> taken_{0}; ///< written on the actor's executor only
+    std::atomic<bool> closed_{false};     ///< written on the actor's executor only
+
+    std::atomic<std::uint32_t> strong_{1};
+    std::atomic<std::uint32_t> weak_{1}; ///< one for all the strong handles together
+
+    work_list inbox_;      ///< collected from the mailbox, oldest first
+    work_list held_;       ///< what an exclusive section keeps waiting
+    message_list running_; ///< methods that have suspended
+    message_list above_;   ///< messages whose senders wait for room
+    work_list when_gone_;  ///< who waits for the end
+    void const* holder_ = nullptr;
+    unsigned holds_ = 0;
+    bool sweep_ = false;
+    bool gone_ = false;
+    bool free_ = false; ///< no handle is left: the turn ends by deleting this
+
+    struct system_work : work {
+        actor_core* core;
+    } system_;
+
+    actor_core* registry_next_ = nullptr;
+    actor_core* registry_previous_ = nullptr;
+};
+
+/// All actors of a runtime.
+class actor_registry {
+public:
+    explicit actor_registry(runtime& r) noexcept
+        : owner(r)
+    {
+    }
+
+    /// Hears of failures that no caller waits for.
+    virtual void unhandled(failure const& f) noexcept = 0;
+
+    void add(actor_core& core) noexcept;
+    /// The object of `core` has been destroyed.
+    void gone(actor_core& core) noexcept;
+    /// `core` is about to be deleted.
+    void remove(actor_core& core) noexcept;
+
+    /// Stops every actor, youngest first, and waits for each until its object has been destroyed.
+    void stop_all() noexcept;
+    /// Makes the cores that handles still point to independent of the executors, which are about to end.
+    void orphan_all() noexcept;
+    std::size_t living() const noexcept;
+
+    runtime& owner;
+
+protected:
+    ~actor_registry() = default;
+
+private:
+    struct list {
+        actor_core* youngest = nullptr;
+        std::size_t size = 0;
+        void add(actor_core& core) noexcept;
+        void remove(actor_core& core) noexcept;
+    };
+
+    mutable std::mutex mutex_;
+    list living_;
+    list gone_;
+};
+
+} // namespace detail
+
+} // namespace plait

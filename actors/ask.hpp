@@ -1,0 +1,194 @@
+#pragma once
+
+#include <plait/actors/method.hpp>
+#include <plait/actors/ref.hpp>
+
+#include <optional>
+
+namespace plait {
+
+namespace detail {
+
+/// The part of an ask that does not depend on the method: who asks, and the stop that may come from there.
+///
+/// On the actor's executor: the asker is answered when the message has ended, and, if a stop was passed on, when that
+/// work has run as well, since both live in the asker's frame.
+class ask_message : public message {
+public:
+    ask_message(ask_message const&) = delete;
+    ask_message& operator=(ask_message const&) = delete;
+
+protected:
+    explicit ask_message(actor_core& core) noexcept;
+    ~ask_message() = default;
+
+    /// Lets the asker's stop reach the message; before it is sent.
+    void arm(stop_token stop)
+    {
+        if (stop.stop_possible()) on_stop_.emplace(stop, pass_on{this});
+    }
+    /// True when the asker has to suspend; false when it was answered inside the call.
+    bool send() noexcept;
+
+    /// The message has ended, with its outcome in place. Nothing of this may be touched after it.
+    void answer() noexcept;
+
+    resumption asker_;
+
+private:
+    struct pass_on {
+        ask_message* self;
+        void operator()() const noexcept;
+    };
+    struct cancel_work : work {
+        ask_message* self;
+    } cancel_;
+
+    void cancel() noexcept;
+
+    std::optional<stop_callback<pass_on>> on_stop_;
+    bool direct_ = false; ///< inside send(): the asker is not suspended yet
+    bool answered_ = false;
+    bool cancel_posted_ = false; ///< written by the stop callback, read after it was unlinked
+    bool cancel_ran_ = false;
+};
+
+template<auto Method, class A>
+class ask_awaiter final : public ask_message {
+    using shape = method_traits<decltype(Method)>;
+    using value_type = typename shape::value_type;
+
+public:
+    ask_awaiter(ref<A> target, typename shape::arguments&& arguments)
+        : ask_message(*ref_access::core(target))
+        , target_(std::move(target))
+        , arguments_(std::move(arguments))
+    {
+    }
+
+    bool await_ready() const noexcept { return false; }
+
+    template<class P>
+    bool await_suspend(std::coroutine_handle<P> h)
+    {
+        auto stop = h.promise().context().stop;
+        if (stop.stop_requested()) {
+            outcome_.fail(errc::cancelled, name);
+            return false;
+        }
+        if (core().closed()) {
+            outcome_.fail(errc::receiver_gone, name);
+            return false;
+        }
+        asker_.bind(h);
+        arm(stop);
+        return send();
+    }
+
+    value_type await_resume() { return std::move(outcome_).value(); }
+
+private:
+    static constexpr char const* name = "asking an actor";
+
+    void start() noexcept override
+    {
+        try {
+            if constexpr (shape::is_coroutine) {
+                running_ = shape::call(Method, object(), arguments_);
+                if (!running_) throw error(errc::invalid_argument, "the method returned an empty task");
+                task_access::start(
+                    running_, method_context(), [](void* self) noexcept { static_cast<ask_awaiter*>(self)->ended(); },
+                    this);
+                return;
+            } else if constexpr (std::is_void_v<value_type>) {
+                shape::call(Method, object(), arguments_);
+                outcome_.emplace();
+            } else {
+                outcome_.emplace(shape::call(Method, object(), arguments_));
+            }
+        } catch (...) {
+            outcome_.fail(std::current_exception());
+        }
+        core().ended(*this);
+        answer();
+    }
+
+    void ended() noexcept
+    {
+        outcome_ = task_access::take(running_);
+        // The frame goes on the actor's executor: its parameters may belong there.
+        running_ = {};
+        core().ended(*this);
+        answer();
+    }
+
+    void refuse(errc reason) noexcept override
+    {
+        outcome_.fail(reason, name);
+        answer();
+    }
+
+    typename shape::class_type& object() const noexcept { return *ref_access::object(target_); }
+
+    ref<A> target_;
+    [[no_unique_address]] typename shape::arguments arguments_;
+    result<value_type> outcome_;
+    [[no_unique_address]] std::conditional_t<shape::is_coroutine, typename shape::returned, std::tuple<>> running_;
+};
+
+/// An ask that was not sent yet.
+template<auto Method, class A>
+class [[nodiscard]] ask_request {
+    using shape = method_traits<decltype(Method)>;
+
+public:
+    template<class... Args>
+    explicit ask_request(ref<A> target, Args&&... arguments)
+        : target_(std::move(target))
+        , arguments_(std::forward<Args>(arguments)...)
+    {
+    }
+
+    ask_awaiter<Method, A> operator co_await() &&
+    {
+        if (!target_) throw error(errc::invalid_argument, "asked an empty ref");
+        return ask_awaiter<Method, A>(std::move(target_), std::move(arguments_));
+    }
+
+    /// The same as a task, for `when_all`, `scope::start` or `as_result`.
+    operator task<typename shape::value_type>() && { return run(std::move(*this)); }
+
+private:
+    static task<typename shape::value_type> run(ask_request request) { co_return co_await std::move(request); }
+
+    ref<A> target_;
+    typename shape::arguments arguments_;
+};
+
+} // namespace detail
+
+/// `co_await ask<&A::method>(r, args...)`: runs the method on the actor and gives what it returns, or the value of the
+/// task that it returns. Ends in exactly one of: the value; what the method threw; `errc::cancelled` after a stop
+/// (a message not yet taken is withdrawn, a method that runs is asked to stop and waited for); `errc::receiver_gone`
+/// when the actor stops before it takes the message. Resumes on the caller's own executor.
+///
+/// The arguments are converted to the method's parameter types here and kept as values until the method has ended. An
+/// ask of an idle actor on the same thread is a direct call.
+template<auto Method, class A, class... Args>
+auto ask(ref<A> target, Args&&... arguments)
+{
+    using shape = detail::method_traits<decltype(Method)>;
+    static_assert(std::derived_from<A, typename shape::class_type>, "the method is not one of this actor's");
+    static_assert(shape::takes_values, "an actor's method takes values or const references");
+    static_assert(sizeof...(Args) == shape::arity, "wrong number of arguments");
+    return detail::ask_request<Method, A>(std::move(target), std::forward<Args>(arguments)...);
+}
+
+/// The outcome of an ask as a `result`.
+template<auto Method, class A>
+auto as_result(detail::ask_request<Method, A> request)
+{
+    return as_result(task<typename detail::method_traits<decltype(Method)>::value_type>(std::move(request)));
+}
+
+} // namespace plait

@@ -1,0 +1,97 @@
+#include <plait/actors/event_loop.hpp>
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace plait {
+
+namespace {
+
+/// Works run before the pollers get a turn although more works are ready: a busy loop still serves its device.
+constexpr unsigned works_between_polls = 1024;
+
+} // namespace
+
+event_loop::event_loop()
+{
+    stop_.loop = this;
+    stop_.run = [](work& self) noexcept { static_cast<stop_work&>(self).loop->stopping_ = true; };
+    mailbox_.try_wake(); // not parked: a post needs no waking before the loop has run
+}
+
+event_loop::~event_loop()
+{
+    assert(!mailbox_.take_all() && "an event loop went with works that had not run");
+}
+
+void event_loop::post(work& w) noexcept
+{
+    if (mailbox_.push(w)) {
+        woken_.store(1, std::memory_order_release);
+        woken_.notify_one();
+    }
+}
+
+void event_loop::attach(poller& p)
+{
+    pollers_.push_back(&p);
+}
+
+void event_loop::detach(poller& p) noexcept
+{
+    std::erase(pollers_, &p);
+}
+
+bool event_loop::poll_all()
+{
+    bool busy = false;
+    for (std::size_t i = 0; i < pollers_.size(); ++i) {
+        busy |= pollers_[i]->poll();
+    }
+    return busy;
+}
+
+void event_loop::park() noexcept
+{
+    if (!mailbox_.try_idle()) return;
+    while (woken_.load(std::memory_order_acquire) == 0) {
+        woken_.wait(0, std::memory_order_acquire);
+    }
+    woken_.store(0, std::memory_order_relaxed);
+}
+
+void event_loop::run()
+{
+    auto* outer = std::exchange(detail::current_executor(), this);
+    unsigned since_poll = 0;
+    for (;;) {
+        auto* w = mailbox_.take_all();
+        if (!w) {
+            since_poll = 0;
+            if (poll_all()) continue;
+            if (stopping_) break;
+            park();
+            continue;
+        }
+        while (w) {
+            auto* next = w->next_work;
+            w->run(*w);
+            w = next;
+            if (++since_poll == works_between_polls) {
+                since_poll = 0;
+                poll_all();
+            }
+        }
+    }
+    stopping_ = false;
+    stop_asked_.store(false, std::memory_order_release);
+    detail::current_executor() = outer;
+}
+
+void event_loop::stop() noexcept
+{
+    if (!stop_asked_.exchange(true, std::memory_order_acq_rel)) post(stop_);
+}
+
+} // namespace plait

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <plait/actors/executor.hpp>
+
+#include <atomic>
+
+namespace plait::detail {
+
+/// The queue of a serial executor: any thread pushes, one consumer takes everything at once.
+///
+/// One word is both the newest element and the state of the consumer:
+///   - `idle()`     the consumer sleeps; whoever replaces this value must wake it
+///   - null         the consumer is awake (or being woken) and nothing is queued
+///   - otherwise    the newest work; `next_work` leads to the older ones
+/// Pushes are linearised by the one compare-exchange, so delivery is causal: what was pushed before is taken before,
+/// whoever pushed it. There is no ABA, since elements leave only by exchange of the whole chain.
+class mailbox {
+public:
+    mailbox() noexcept
+        : newest_(idle())
+    {
+    }
+    mailbox(mailbox const&) = delete;
+    mailbox& operator=(mailbox const&) = delete;
+
+    /// Queues `w`. True when the consumer was idle: the caller must wake it, and until it does nobody else touches
+    /// the consumer. When false, the consumer may already be gone on return.
+    bool push(work& w) noexcept
+    {
+        auto* seen = newest_.load(std::memory_order_relaxed);
+        do {
+            w.next_work = seen == idle() ? nullptr : seen;
+        } while (!newest_.compare_exchange_weak(seen, &w, std::memory_order_acq_rel, std::memory_order_relaxed));
+        return seen == idle();
+    }
+
+    /// All that is queued, oldest first, linked by `next_work`; null when nothing is. Consumer only, when not idle.
+    work* take_all() noexcept
+    {
+        if (newest_.load(std::memory_order_relaxed) == nullptr) return nullptr;
+        auto* w = newest_.exchange(nullptr, std::memory_order_acquire);
+        work* oldest = nullptr;
+        while (w) {
+            auto* next = w->next_work;
+            w->next_work = oldest;
+            oldest = w;
+            w = next;
+        }
+        return oldest;
+    }
+
+    /// Goes idle unless something is queued. After true the consumer touches nothing: another thread may have woken it
+    /// already. Consumer only.
+    bool try_idle() noexcept
+    {
+        work* expected = nullptr;
+        return newest_.compare_exchange_strong(expected, idle(), std::memory_order_release, std::memory_order_relaxed);
+    }
+
+    /// Makes the caller the consumer if the consumer is idle.
+    bool try_wake() noexcept
+    {
+        auto* expected = idle();
+        return newest_.load(std::memory_order_relaxed) == expected &&
+               newest_.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel, std::memory_order_relaxed);
+    }
+
+private:
+    /// A value that no work has: the address of this mailbox.
+    work* idle() const noexcept { return reinterpret_cast<work*>(const_cast<mailbox*>(this)); }
+
+    std::atomic<work*> newest_;
+};
+
+} // namespace plait::detail

@@ -1,0 +1,277 @@
+#include <plait/actors/runtime.hpp>
+
+#include <algorithm>
+#include <cassert>
+#include <condition_variable>
+#include <cstdlib>
+#include <fstream>
+#include <list>
+#include <random>
+#include <sstream>
+#include <thread>
+#include <vector>
+
+#if defined(__linux__)
+#include <pthread.h>
+#include <sched.h>
+#endif
+
+namespace plait {
+
+namespace {
+
+void name_this_thread([[maybe_unused]] std::string const& name) noexcept
+{
+#if defined(__linux__)
+    pthread_setname_np(pthread_self(), name.substr(0, 15).c_str()); // the kernel's limit
+#endif
+}
+
+/// A loop with its thread.
+struct looping_thread {
+    explicit looping_thread(std::string name)
+        : thread([this, name = std::move(name)] {
+            name_this_thread(name);
+            loop.run();
+        })
+    {
+    }
+    ~looping_thread()
+    {
+        loop.stop();
+        thread.join();
+    }
+    event_loop loop;
+    std::thread thread;
+};
+
+/// Several threads that share one queue. Not serial: actors on it are, each by its own queue.
+class thread_pool final : public executor {
+public:
+    thread_pool(unsigned count, std::string const& name)
+    {
+        for (unsigned i = 0; i < count; ++i) {
+            threads_.emplace_back([this, label = name + "/" + std::to_string(i)] {
+                name_this_thread(label);
+                serve();
+            });
+        }
+    }
+    ~thread_pool() override
+    {
+        {
+            std::lock_guard lock(mutex_);
+            ending_ = true;
+        }
+        ready_.notify_all();
+        for (auto& t : threads_) {
+            t.join();
+        }
+    }
+
+    void post(work& w) noexcept override
+    {
+        {
+            std::lock_guard lock(mutex_);
+            queue_.push_back(w);
+        }
+        ready_.notify_one();
+    }
+
+private:
+    void serve()
+    {
+        detail::current_executor() = this;
+        std::unique_lock lock(mutex_);
+        for (;;) {
+            ready_.wait(lock, [&] { return ending_ || !queue_.empty(); });
+            auto* w = queue_.pop_front();
+            if (!w) return;
+            lock.unlock();
+            w->run(*w);
+            lock.lock();
+        }
+    }
+
+    std::mutex mutex_;
+    std::condition_variable ready_;
+    detail::work_list queue_;
+    bool ending_ = false;
+    std::vector<std::thread> threads_;
+};
+
+/// Processors that the cgroup's quota allows; 0 when there is no quota.
+unsigned cgroup_cpus()
+{
+    auto rounded = [](double quota, double period) {
+        return quota > 0 && period > 0 ? std::max(1U, static_cast<unsigned>(quota / period + 0.5)) : 0U;
+    };
+    // Version 2: "<quota or max> <period>".
+    if (std::ifstream file("/sys/fs/cgroup/cpu.max"); file) {
+        std::string quota;
+        double period = 0;
+        file >> quota >> period;
+        return rounded(quota == "max" ? 0 : std::strtod(quota.c_str(), nullptr), period);
+    }
+    std::ifstream quota_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
+    std::ifstream period_file("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+    double quota = 0;
+    double period = 0;
+    if (quota_file >> quota && period_file >> period) return rounded(quota, period);
+    return 0;
+}
+
+} // namespace
+
+struct runtime::state final : detail::actor_registry {
+    state(runtime& owner, runtime_options o)
+        : actor_registry(owner)
+        , options(std::move(o))
+    {
+        auto threads = std::max(1U, options.threads);
+        if (threads == 1) {
+            single.emplace(options.name);
+            pool = &single->loop;
+        } else {
+            several.emplace(threads, options.name);
+            pool = &*several;
+        }
+    }
+
+    void unhandled(failure const& f) noexcept override
+    {
+        if (options.on_unhandled) {
+            options.on_unhandled(f);
+            return;
+        }
+        std::lock_guard lock(mutex);
+        if (!kept) kept = f.exception;
+        for (auto* source : runs) {
+            source->request_stop();
+        }
+    }
+
+    runtime_options options;
+    monotonic_clock machine_clock;
+
+    std::mutex mutex;
+    std::exception_ptr kept; ///< the first failure that nobody handled
+    std::vector<stop_source*> runs;
+
+    std::list<looping_thread> loops;
+    std::optional<looping_thread> single;
+    std::optional<thread_pool> several;
+    executor* pool = nullptr;
+};
+
+runtime::runtime(runtime_options options)
+    : state_(std::make_unique<state>(*this, std::move(options)))
+{
+}
+
+runtime::~runtime()
+{
+    state_->stop_all();
+    state_->loops.clear();
+    state_->single.reset();
+    state_->several.reset();
+    state_->orphan_all();
+}
+
+void runtime::drive(job_base& job, stop_token stop)
+{
+    struct running {
+        job_base& job;
+        event_loop loop;
+        task_context context;
+        work start;
+    };
+    struct start_work : work {
+        running* self;
+    };
+
+    stop_source source;
+    auto pass_on = [&source] { source.request_stop(); };
+    {
+        std::lock_guard lock(state_->mutex);
+        if (state_->kept) std::rethrow_exception(std::exchange(state_->kept, nullptr));
+        state_->runs.push_back(&source);
+    }
+    {
+        stop_callback on_stop(stop, pass_on);
+        running r{job, {}, {}, {}};
+        r.context.exec = &r.loop;
+        r.context.stop = source.token();
+        start_work start;
+        start.self = &r;
+        start.run = [](work& self) noexcept {
+            auto& r = *static_cast<start_work&>(self).self;
+            r.job.start(
+                r.context,
+                [](void* owner) noexcept {
+                    auto& r = *static_cast<running*>(owner);
+                    r.job.finish();
+                    r.loop.stop();
+                },
+                &r);
+        };
+        r.loop.post(start);
+        r.loop.run();
+    }
+    std::exception_ptr kept;
+    {
+        std::lock_guard lock(state_->mutex);
+        std::erase(state_->runs, &source);
+        kept = std::exchange(state_->kept, nullptr);
+    }
+    if (kept) std::rethrow_exception(kept);
+}
+
+event_loop& runtime::new_loop(std::string name)
+{
+    std::lock_guard lock(state_->mutex);
+    return state_->loops.emplace_back(std::move(name)).loop;
+}
+
+executor& runtime::pool() noexcept
+{
+    return *state_->pool;
+}
+
+plait::clock& runtime::clock() noexcept
+{
+    return state_->options.clock ? *state_->options.clock : state_->machine_clock;
+}
+
+std::uint64_t runtime::random_seed()
+{
+    std::random_device device;
+    return std::uint64_t{device()} << 32 | device();
+}
+
+std::size_t runtime::actors() const noexcept
+{
+    return state_->living();
+}
+
+detail::actor_registry& runtime::registry() noexcept
+{
+    return *state_;
+}
+
+unsigned runtime::available_cpus() noexcept
+{
+    unsigned cpus = std::thread::hardware_concurrency();
+#if defined(__linux__)
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) cpus = static_cast<unsigned>(CPU_COUNT(&set));
+#endif
+    try {
+        if (auto quota = cgroup_cpus()) cpus = std::min(cpus, quota);
+    } catch (...) {
+        // An unreadable quota is no quota.
+    }
+    return std::max(1U, cpus);
+}
+
+} // namespace plait

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <plait/actors/actor.hpp>
+#include <plait/actors/clock.hpp>
+#include <plait/actors/event_loop.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace plait {
+
+struct runtime_options {
+    /// Threads of the shared pool, where actors live that were not placed elsewhere.
+    unsigned threads = 1;
+    /// The time that tasks see; null for the machine's monotonic clock. Outlives the runtime.
+    plait::clock* clock = nullptr;
+    /// Hears of a told method that threw, on the actor's executor; must not throw. Without it the failure stops the
+    /// tasks that `run` drives, and the next `run` to end throws it.
+    std::function<void(failure const&)> on_unhandled;
+    /// The name of the pool's threads.
+    std::string name = "plait";
+};
+
+/// Threads, time and randomness come from here only, and everything that it starts ends with it.
+///
+/// The destructor stops the actors that are left, youngest first, joins their methods, then ends the threads. It must
+/// not run on one of them. Handles may outlive it: their actors have stopped.
+class runtime {
+public:
+    explicit runtime(runtime_options options = {});
+    runtime(runtime const&) = delete;
+    runtime& operator=(runtime const&) = delete;
+    ~runtime();
+
+    /// Runs `t` on the calling thread until it ends, and gives its value or throws. `stop` asks it to end early.
+    template<class T>
+    T run(task<T> t, stop_token stop = {})
+    {
+        if (!t) throw error(errc::invalid_argument, "ran an empty task");
+        result<T> outcome;
+        drive_job<T> job(std::move(t), outcome);
+        drive(job, stop);
+        return std::move(outcome).value();
+    }
+
+    /// Makes an actor in the shared pool. What its constructor throws comes out of here.
+    template<class A, class... Args>
+    ref<A> spawn(Args&&... args)
+    {
+        return spawn_on<A>(pool(), std::forward<Args>(args)...);
+    }
+
+    /// Makes an actor whose works run on `place`: a loop of its own for one that needs its own thread, or any other
+    /// executor, which outlives the actor.
+    template<class A, class... Args>
+    ref<A> spawn_on(executor& place, Args&&... args)
+    {
+        static_assert(std::derived_from<A, actor>, "an actor derives from plait::actor");
+        auto core = std::make_unique<detail::actor_cell<A>>(place, registry(), mailbox_bound);
+        auto& object = core->construct(std::forward<Args>(args)...);
+        registry().add(*core);
+        return detail::ref_access::adopt(*core.release(), object);
+    }
+
+    /// Starts a thread of that name with a loop; the runtime owns and joins it.
+    event_loop& new_loop(std::string name);
+
+    /// The shared pool, as something to place actors on. With several threads it is not serial: never a coroutine's
+    /// own executor.
+    executor& pool() noexcept;
+
+    plait::clock& clock() noexcept;
+    /// Unpredictable bits from the system.
+    std::uint64_t random_seed();
+    /// Actors that have not been destroyed.
+    std::size_t actors() const noexcept;
+
+    /// The processors that this process may use: affinity and the cgroup's quota, at least 1.
+    static unsigned available_cpus() noexcept;
+
+private:
+    static constexpr std::uint64_t mailbox_bound = 256;
+    struct state;
+
+    /// A task that `drive` runs, whatever its type.
+    struct job_base {
+        virtual void start(task_context& context, void (*ended)(void*) noexcept, void* owner) noexcept = 0;
+        virtual void finish() noexcept = 0;
+
+    protected:
+        ~job_base() = default;
+    };
+    template<class T>
+    struct drive_job final : job_base {
+        drive_job(task<T> t, result<T>& outcome) noexcept
+            : task_(std::move(t))
+            , outcome_(outcome)
+        {
+        }
+        void start(task_context& context, void (*ended)(void*) noexcept, void* owner) noexcept override
+        {
+            detail::task_access::start(task_, context, ended, owner);
+        }
+        void finish() noexcept override
+        {
+            outcome_ = detail::task_access::take(task_);
+            task_ = {};
+        }
+        task<T> task_;
+        result<T>& outcome_;
+    };
+
+    void drive(job_base& job, stop_token stop);
+    detail::actor_registry& registry() noexcept;
+
+    std::unique_ptr<state> state_;
+};
+
+} // namespace plait

@@ -1,0 +1,255 @@
+#pragma once
+
+#include <plait/actors/method.hpp>
+#include <plait/actors/ref.hpp>
+
+#include <optional>
+
+namespace plait {
+
+namespace detail {
+
+class tell_sender;
+
+/// A told message: on its own, since its sender goes on as soon as there is room.
+class tell_message_base : public message {
+public:
+    void admit() noexcept override;
+    /// Before it is posted: `sender` waits for room.
+    void wait_for_room(tell_sender& sender) noexcept;
+
+protected:
+    explicit tell_message_base(actor_core& core) noexcept
+        : message(core)
+    {
+    }
+    ~tell_message_base() = default;
+
+    /// Passes the reason to a sender that still waits.
+    void refuse_sender(errc reason) noexcept;
+    /// Reports what the method threw, unless it was the actor's end that cancelled it.
+    void report(std::string_view method, site where, std::exception_ptr const& exception) noexcept;
+
+private:
+    friend tell_sender;
+
+    tell_sender* sender_ = nullptr; ///< who waits for room
+};
+
+template<auto Method, class A>
+class tell_message final : public tell_message_base, public pooled {
+    using shape = method_traits<decltype(Method)>;
+
+public:
+    tell_message(ref<A> target, typename shape::arguments&& arguments, site where)
+        : tell_message_base(*ref_access::core(target))
+        , target_(std::move(target))
+        , arguments_(std::move(arguments))
+        , where_(where)
+    {
+    }
+
+private:
+    void start() noexcept override
+    {
+        try {
+            auto& object = static_cast<typename shape::class_type&>(*ref_access::object(target_));
+            if constexpr (shape::is_coroutine) {
+                running_ = shape::call(Method, object, arguments_);
+                if (!running_) throw error(errc::invalid_argument, "the method returned an empty task");
+                task_access::start(
+                    running_, method_context(), [](void* self) noexcept { static_cast<tell_message*>(self)->ended(); },
+                    this);
+                return;
+            } else {
+                static_cast<void>(shape::call(Method, object, arguments_));
+            }
+        } catch (...) {
+            report(method_name<Method>(), where_, std::current_exception());
+        }
+        end();
+    }
+
+    void ended() noexcept
+    {
+        auto outcome = task_access::take(running_);
+        running_ = {};
+        if (outcome.failure()) report(method_name<Method>(), where_, outcome.failure());
+        end();
+    }
+
+    void refuse(errc reason) noexcept override
+    {
+        refuse_sender(reason);
+        delete this;
+    }
+
+    void end() noexcept
+    {
+        core().ended(*this);
+        delete this;
+    }
+
+    ref<A> target_;
+    [[no_unique_address]] typename shape::arguments arguments_;
+    [[no_unique_address]] std::conditional_t<shape::is_coroutine, typename shape::returned, std::tuple<>> running_;
+    site where_;
+};
+
+/// A coroutine that waits for room in a mailbox. Apart from construction, touched on the actor's executor.
+class tell_sender {
+public:
+    explicit tell_sender(actor_core& core) noexcept;
+    tell_sender(tell_sender const&) = delete;
+    tell_sender& operator=(tell_sender const&) = delete;
+
+    template<class P>
+    void bind(std::coroutine_handle<P> h) noexcept
+    {
+        resumption_.bind(h);
+    }
+    /// Posts `m`, which is above the bound, and waits.
+    void send(tell_message_base& m, stop_token stop);
+    /// The wait has ended: with no error when the message was admitted.
+    void end(std::optional<errc> reason) noexcept;
+    std::optional<errc> reason() const noexcept { return reason_; }
+    void fail(errc reason) noexcept { reason_ = reason; }
+
+private:
+    struct pass_on {
+        tell_sender* self;
+        void operator()() const noexcept;
+    };
+    struct cancel_work : work {
+        tell_sender* self;
+    } cancel_;
+
+    void cancel() noexcept;
+
+    actor_core& core_;
+    tell_message_base* message_ = nullptr;
+    resumption resumption_;
+    std::optional<stop_callback<pass_on>> on_stop_;
+    std::optional<errc> reason_;
+    bool ended_ = false;
+    bool cancel_posted_ = false; ///< written by the stop callback, read after it was unlinked
+    bool cancel_ran_ = false;
+};
+
+template<auto Method, class A>
+class tell_awaiter {
+    using shape = method_traits<decltype(Method)>;
+
+public:
+    tell_awaiter(ref<A> target, typename shape::arguments&& arguments)
+        : target_(std::move(target))
+        , arguments_(std::move(arguments))
+        , sender_(*ref_access::core(target_))
+    {
+    }
+
+    bool await_ready() const noexcept { return false; }
+
+    template<class P>
+    bool await_suspend(std::coroutine_handle<P> h)
+    {
+        auto& core = *ref_access::core(target_);
+        auto stop = h.promise().context().stop;
+        if (stop.stop_requested()) {
+            sender_.fail(errc::cancelled);
+            return false;
+        }
+        if (core.closed()) {
+            sender_.fail(errc::receiver_gone);
+            return false;
+        }
+        auto* m = new tell_message<Method, A>(target_, std::move(arguments_), h.promise().where());
+        if (core.reserve(*m)) {
+            core.post(*m);
+            return false;
+        }
+        sender_.bind(h);
+        sender_.send(*m, stop);
+        return true;
+    }
+
+    void await_resume()
+    {
+        if (auto reason = sender_.reason()) throw error(*reason, "telling an actor");
+    }
+
+private:
+    ref<A> target_;
+    [[no_unique_address]] typename shape::arguments arguments_;
+    tell_sender sender_;
+};
+
+/// A tell that was not sent yet.
+template<auto Method, class A>
+class [[nodiscard]] tell_request {
+    using shape = method_traits<decltype(Method)>;
+
+public:
+    template<class... Args>
+    explicit tell_request(ref<A> target, Args&&... arguments)
+        : target_(std::move(target))
+        , arguments_(std::forward<Args>(arguments)...)
+    {
+    }
+
+    tell_awaiter<Method, A> operator co_await() &&
+    {
+        if (!target_) throw error(errc::invalid_argument, "told an empty ref");
+        return tell_awaiter<Method, A>(std::move(target_), std::move(arguments_));
+    }
+
+    /// Without waiting; from any thread.
+    bool try_send() &&
+    {
+        if (!target_) throw error(errc::invalid_argument, "told an empty ref");
+        auto& core = *ref_access::core(target_);
+        if (core.closed()) return false;
+        auto* m = new tell_message<Method, A>(std::move(target_), std::move(arguments_), site{});
+        if (!core.try_reserve(*m)) {
+            delete m;
+            return false;
+        }
+        core.post(*m);
+        return true;
+    }
+
+private:
+    ref<A> target_;
+    typename shape::arguments arguments_;
+};
+
+template<auto Method, class A, class... Args>
+auto make_tell(ref<A> target, Args&&... arguments)
+{
+    using shape = method_traits<decltype(Method)>;
+    static_assert(std::derived_from<A, typename shape::class_type>, "the method is not one of this actor's");
+    static_assert(shape::takes_values, "an actor's method takes values or const references");
+    static_assert(sizeof...(Args) == shape::arity, "wrong number of arguments");
+    return tell_request<Method, A>(std::move(target), std::forward<Args>(arguments)...);
+}
+
+} // namespace detail
+
+/// `co_await tell<&A::method>(r, args...)`: queues the call and goes on; waits only while the mailbox is full. Throws
+/// `errc::receiver_gone` when the actor has stopped, `errc::cancelled` after a stop while it waits; then the call was
+/// not sent. What the method returns is dropped; what it throws is a failure that nobody waits for
+/// (`runtime_options::on_unhandled`).
+template<auto Method, class A, class... Args>
+auto tell(ref<A> target, Args&&... arguments)
+{
+    return detail::make_tell<Method>(std::move(target), std::forward<Args>(arguments)...);
+}
+
+/// The same without waiting, from any thread: false when the mailbox is full or the actor has stopped.
+template<auto Method, class A, class... Args>
+bool try_tell(ref<A> target, Args&&... arguments)
+{
+    return detail::make_tell<Method>(std::move(target), std::forward<Args>(arguments)...).try_send();
+}
+
+} // namespace plait
