@@ -14,11 +14,30 @@ constexpr attention_table scalar_ops = {
     embed, scalar::rms_norm, scalar::rope_and_store, scalar::attention, sample_with<scalar::sampling>, copy_page,
 };
 
+#if defined(__x86_64__)
+constexpr attention_table avx2_ops = {
+    embed, avx2::rms_norm, avx2::rope_and_store, avx2::attention, sample_with<avx2::sampling>, copy_page,
+};
+
+constexpr attention_table avx512_ops = {
+    embed, avx512::rms_norm, avx512::rope_and_store, avx512::attention, sample_with<avx512::sampling>, copy_page,
+};
+#endif
+
 } // namespace
 
-attention_table const& attention_ops(isa) noexcept
+attention_table const& attention_ops(isa set) noexcept
 {
-    return scalar_ops;
+    switch (set) {
+#if defined(__x86_64__)
+    case isa::avx2:
+        return avx2_ops;
+    case isa::avx512:
+        return avx512_ops;
+#endif
+    default:
+        return scalar_ops;
+    }
 }
 
 } // namespace plait::host

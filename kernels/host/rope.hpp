@@ -3,6 +3,7 @@
 #include <plait/kernels/paged_kv.hpp>
 #include <plait/streams/share.hpp>
 
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -49,7 +50,8 @@ std::vector<double> rope_frequencies(std::int64_t dims, double base);
 /// Normalises (optionally) and rotates queries and keys in place, and writes keys and values to their pages.
 ///
 /// Rotation of (a, b) by (c, s): a' = fma(a, c, b * -s), b' = fma(b, c, a * s).
-/// `q8` stores q = round(x * (127 / max|x|)), ties to even, and the scale max|x| / 127; 0 for both if all are 0.
+/// `q8` stores q = x * (127 / max|x|) to the nearest integer, ties to even, and the scale max|x| / 127. A head whose
+/// max|x| is below 2^-100 becomes zeros with scale 0, one with an infinity or a NaN zeros with scale NaN.
 /// The order of the norm's sum is that of `rms_norm`.
 struct rope_args {
     float* qkv = nullptr;    ///< rows x (heads + 2 kv_heads) * head_dim: queries, keys, values
@@ -65,6 +67,19 @@ struct rope_args {
     /// The position for the angles of each row, or null: the row's position in its sequence.
     std::int32_t const* rope_positions = nullptr;
 };
+
+/// What `q8` multiplies a head by, and the scale that it stores.
+struct q8_head_range {
+    float inverse;
+    float scale;
+};
+
+static inline q8_head_range q8_range(float largest, bool finite) noexcept
+{
+    if (!finite) return {0, std::numeric_limits<float>::quiet_NaN()};
+    if (largest < 0x1p-100f) return {0, 0};
+    return {127.0f / largest, largest / 127.0f};
+}
 
 namespace scalar {
 void rope_and_store(rope_args const& args, share part);

@@ -47,13 +47,17 @@ void store(float const* x, std::int64_t dims, kv_type type, std::byte* out, std:
         break;
     case kv_type::q8: {
         float largest = 0;
-        for (std::int64_t d = 0; d < dims; ++d)
+        bool finite = true;
+        for (std::int64_t d = 0; d < dims; ++d) {
+            finite = finite && std::fabs(x[d]) < math::infinity;
             largest = std::max(largest, std::fabs(x[d]));
-        float inverse = largest > 0 ? 127.0f / largest : 0.0f;
-        *scale = largest / 127.0f;
-        for (std::int64_t d = 0; d < dims; ++d)
-            reinterpret_cast<std::int8_t*>(out)[d * step] =
-                static_cast<std::int8_t>(static_cast<std::int32_t>((x[d] * inverse + math::rounder) - math::rounder));
+        }
+        auto range = q8_range(largest, finite);
+        *scale = range.scale;
+        for (std::int64_t d = 0; d < dims; ++d) {
+            float q = finite ? (x[d] * range.inverse + math::rounder) - math::rounder : 0.0f;
+            reinterpret_cast<std::int8_t*>(out)[d * step] = static_cast<std::int8_t>(q);
+        }
         break;
     }
     }

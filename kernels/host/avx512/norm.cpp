@@ -1,0 +1,11 @@
+#include <plait/kernels/host/avx512/lanes.hpp>
+#include <plait/kernels/host/wide/norm.hpp>
+
+namespace plait::host::avx512 {
+
+void rms_norm(rms_norm_args const& args, share part)
+{
+    wide::rms_norm<lanes>(args, part, products(isa::avx512));
+}
+
+} // namespace plait::host::avx512
