@@ -8,16 +8,27 @@
 
 namespace plait::test {
 
-/// `name` in the folder of models: $PLAIT_MODEL_DIR, or ~/.cache/plait where it is not set.
+inline char const* environment(char const* name)
+{
+    char const* const value = std::getenv(name);
+    return value != nullptr && *value != '\0' ? value : nullptr;
+}
+
+/// `name` in the folder of models: $PLAIT_MODEL_DIR, else the cache that apps/fetch-model fills: $PLAIT_CACHE, else
+/// $XDG_CACHE_HOME/plait, else ~/.cache/plait. A test prints "skipped: not found" where this is empty.
 inline std::optional<std::filesystem::path> model_file(std::string_view name)
 {
     std::filesystem::path folder;
-    if (char const* const given = std::getenv("PLAIT_MODEL_DIR"); given != nullptr && *given != '\0') {
-        folder = given;
-    } else if (char const* const home = std::getenv("HOME"); home != nullptr) {
+    if (auto const* const models = environment("PLAIT_MODEL_DIR")) {
+        folder = models;
+    } else if (auto const* const cache = environment("PLAIT_CACHE")) {
+        folder = cache;
+    } else if (auto const* const caches = environment("XDG_CACHE_HOME")) {
+        folder = std::filesystem::path(caches) / "plait";
+    } else if (auto const* const home = environment("HOME")) {
         folder = std::filesystem::path(home) / ".cache" / "plait";
     }
-    auto const path = folder / name;
+    auto path = folder / name;
     if (!std::filesystem::is_regular_file(path)) return std::nullopt;
     return path;
 }
@@ -27,8 +38,8 @@ inline std::optional<std::filesystem::path> model_file(std::string_view name)
 inline std::optional<std::filesystem::path> shared_data(std::string_view relative)
 {
     std::filesystem::path folder = std::filesystem::path(PLAIT_SOURCE_DIR) / ".." / "shared" / "data";
-    if (char const* const given = std::getenv("PLAIT_SHARED_DATA"); given != nullptr && *given != '\0') folder = given;
-    auto const path = folder / relative;
+    if (auto const* const given = environment("PLAIT_SHARED_DATA")) folder = given;
+    auto path = folder / relative;
     if (!std::filesystem::exists(path)) return std::nullopt;
     return path;
 }
