@@ -2,11 +2,12 @@
 include_guard(GLOBAL)
 
 # plait_test_support()
-#   Defines plait_test_support, which every test links: doctest with its main program, compiled once, and
-#   PLAIT_SOURCE_DIR, the folder in which tests find tests/data.
+#   Defines plait_test_support, which every test links: doctest with its main program and what tests/support/ writes
+#   (small models, files), compiled once, and PLAIT_SOURCE_DIR, the folder in which tests find tests/data.
 function(plait_test_support)
     find_package(Doctest MODULE REQUIRED)
-    add_library(plait_test_support STATIC ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
+    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*.cpp)
+    add_library(plait_test_support STATIC ${sources})
     target_link_libraries(plait_test_support PUBLIC plait_base doctest::doctest)
     target_compile_definitions(plait_test_support PUBLIC PLAIT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 endfunction()
