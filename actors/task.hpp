@@ -24,6 +24,27 @@ struct task_context {
 
 namespace detail {
 
+/// Awaits through a pointer. An await_transform that gave back the awaitable itself would need it to be copyable with
+/// g++ 12, which moves what a reference refers to into the frame.
+template<class Awaiter>
+class awaiter_pointer {
+public:
+    explicit awaiter_pointer(Awaiter& awaiter) noexcept
+        : awaiter_(&awaiter)
+    {
+    }
+    bool await_ready() noexcept(noexcept(std::declval<Awaiter&>().await_ready())) { return awaiter_->await_ready(); }
+    template<class P>
+    decltype(auto) await_suspend(std::coroutine_handle<P> h)
+    {
+        return awaiter_->await_suspend(h);
+    }
+    decltype(auto) await_resume() { return awaiter_->await_resume(); }
+
+private:
+    Awaiter* awaiter_;
+};
+
 /// What every coroutine frame of plait begins with.
 class frame {
 public:
@@ -31,10 +52,14 @@ public:
 
     /// Called by every co_await of the coroutine: notes its place, so that a suspended chain can be shown.
     template<class Awaitable>
-    Awaitable&& await_transform(Awaitable&& awaitable, site where = here()) noexcept
+    decltype(auto) await_transform(Awaitable&& awaitable, site where = here())
     {
         where_ = where;
-        return std::forward<Awaitable>(awaitable);
+        if constexpr (requires { std::forward<Awaitable>(awaitable).operator co_await(); }) {
+            return std::forward<Awaitable>(awaitable).operator co_await();
+        } else {
+            return awaiter_pointer<std::remove_reference_t<Awaitable>>(awaitable);
+        }
     }
 
     /// Where the coroutine awaits, and the frame that awaits it (null for a root).
