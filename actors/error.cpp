@@ -11,22 +11,38 @@ public:
     std::string message(int code) const override
     {
         switch (static_cast<errc>(code)) {
-        case errc::cancelled: return "cancelled";
-        case errc::receiver_gone: return "the receiver is gone";
-        case errc::closed: return "closed";
-        case errc::deadline_exceeded: return "the deadline has passed";
-        case errc::overloaded: return "overloaded";
-        case errc::invalid_argument: return "invalid argument";
-        case errc::never_fits: return "can never fit";
-        case errc::not_found: return "not found";
-        case errc::bad_file: return "malformed file";
-        case errc::unsupported: return "not supported";
-        case errc::template_failed: return "the chat template failed";
-        case errc::io: return "input or output failed";
-        case errc::out_of_memory: return "out of memory";
-        case errc::bad_plan: return "the plan breaks a rule";
-        case errc::engine_failed: return "the engine failed";
-        case errc::device_lost: return "the device is lost";
+        case errc::cancelled:
+            return "cancelled";
+        case errc::receiver_gone:
+            return "the receiver is gone";
+        case errc::closed:
+            return "closed";
+        case errc::deadline_exceeded:
+            return "the deadline has passed";
+        case errc::overloaded:
+            return "overloaded";
+        case errc::invalid_argument:
+            return "invalid argument";
+        case errc::never_fits:
+            return "can never fit";
+        case errc::not_found:
+            return "not found";
+        case errc::bad_file:
+            return "malformed file";
+        case errc::unsupported:
+            return "not supported";
+        case errc::template_failed:
+            return "the chat template failed";
+        case errc::io:
+            return "input or output failed";
+        case errc::out_of_memory:
+            return "out of memory";
+        case errc::bad_plan:
+            return "the plan breaks a rule";
+        case errc::engine_failed:
+            return "the engine failed";
+        case errc::device_lost:
+            return "the device is lost";
         }
         return "unknown error";
     }
@@ -35,12 +51,18 @@ public:
     std::error_condition default_error_condition(int code) const noexcept override
     {
         switch (static_cast<errc>(code)) {
-        case errc::cancelled: return std::errc::operation_canceled;
-        case errc::invalid_argument: return std::errc::invalid_argument;
-        case errc::deadline_exceeded: return std::errc::timed_out;
-        case errc::not_found: return std::errc::no_such_file_or_directory;
-        case errc::out_of_memory: return std::errc::not_enough_memory;
-        default: return {code, *this};
+        case errc::cancelled:
+            return std::errc::operation_canceled;
+        case errc::invalid_argument:
+            return std::errc::invalid_argument;
+        case errc::deadline_exceeded:
+            return std::errc::timed_out;
+        case errc::not_found:
+            return std::errc::no_such_file_or_directory;
+        case errc::out_of_memory:
+            return std::errc::not_enough_memory;
+        default:
+            return {code, *this};
         }
     }
 };
@@ -53,8 +75,14 @@ std::error_category const& plait_category() noexcept
     return instance;
 }
 
-std::error_code make_error_code(errc code) noexcept { return {static_cast<int>(code), plait_category()}; }
+std::error_code make_error_code(errc code) noexcept
+{
+    return {static_cast<int>(code), plait_category()};
+}
 
-error::error(errc code, std::string const& context) : std::system_error(make_error_code(code), context) {}
+error::error(errc code, std::string const& context)
+    : std::system_error(make_error_code(code), context)
+{
+}
 
 } // namespace plait

@@ -31,14 +31,20 @@ std::span<isa const> available_isas() noexcept
     return {all, count};
 }
 
-isa best_isa() noexcept { return available_isas().back(); }
+isa best_isa() noexcept
+{
+    return available_isas().back();
+}
 
 std::string_view name(isa set) noexcept
 {
     switch (set) {
-    case isa::scalar: return "scalar";
-    case isa::avx2: return "avx2";
-    case isa::avx512: return "avx512";
+    case isa::scalar:
+        return "scalar";
+    case isa::avx2:
+        return "avx2";
+    case isa::avx512:
+        return "avx512";
     }
     return "unknown";
 }

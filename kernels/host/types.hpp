@@ -38,8 +38,9 @@ struct weight_view {
 };
 
 /// The input of a product: `rows` tokens by `cols` features, row-major and contiguous, in F32, or quantised per row and
-/// block of 32: value = scale * q8. `sums` is scale * (sum of the block's q8), which the minima and offsets of the 4-bit formats need.
-/// Pointers that an operation does not want are null. Does not own its memory; all pointers are 64-byte aligned.
+/// block of 32: value = scale * q8. `sums` is scale * (sum of the block's q8), which the minima and offsets of the
+/// 4-bit formats need. Pointers that an operation does not want are null. Does not own its memory; all pointers are
+/// 64-byte aligned.
 struct activation_view {
     std::int64_t rows = 0;
     std::int64_t cols = 0;
