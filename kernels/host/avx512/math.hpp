@@ -20,12 +20,10 @@ static inline __m512 exp(__m512 x) noexcept
     for (int i = 1; i < 6; ++i)
         p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(math::exp_poly[i]));
     p = _mm512_add_ps(_mm512_fmadd_ps(p, _mm512_mul_ps(r, r), r), one);
-    auto y = _mm512_castsi512_ps(
-        _mm512_add_epi32(_mm512_castps_si512(p), _mm512_slli_epi32(_mm512_castps_si512(shifted), 23)));
+    auto y = _mm512_scalef_ps(p, n); // p * 2^n, and NaN stays NaN
     y = _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(x, _mm512_set1_ps(math::exp_highest), _CMP_GT_OQ),
                            _mm512_set1_ps(math::infinity));
-    y = _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_set1_ps(math::exp_lowest), _CMP_NLT_UQ), y);
-    return _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), x);
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_set1_ps(math::exp_lowest), _CMP_NLT_UQ), y);
 }
 
 static inline __m512 log(__m512 x) noexcept

@@ -11,10 +11,12 @@ inline constexpr int tile_keys = static_cast<int>(attention_tile);
 inline constexpr int tile_pages = tile_keys / static_cast<int>(page_tokens);
 
 /// What an item covers: all its queries (row by row, the heads of a row side by side) go through each tile of keys
-/// together, so that a key or value is loaded and converted once for a block of them.
+/// while it is in the nearest cache, in blocks: a block's scores, weights and sums never leave it either.
 inline constexpr int most_queries = 64;
 inline constexpr int most_item_heads = 16;
 inline constexpr int most_dims = 512;
+/// Floats between queries: a constant, so that one address serves a whole block; and no multiple of a cache's period.
+inline constexpr int query_stride = most_dims + 16;
 
 /// Rows of a tile of queries for `group` query heads on one KV head.
 constexpr std::int32_t query_rows(std::int32_t group) noexcept
@@ -36,17 +38,17 @@ public:
     {
         auto* p = reinterpret_cast<float*>(scratch);
         scores_ = p;
-        sums_ = scores_ + most_queries * tile_keys;
+        sums_ = scores_ + block_queries_padded * tile_keys;
         largest_ = sums_ + most_queries * 16;
-        factors_ = largest_ + most_queries;
-        packed_ = factors_ + most_queries;
-        out_ = packed_ + most_queries * stride_;
+        factors_ = largest_ + most_queries + 16;
+        queries_ = factors_ + 16;
+        out_ = queries_ + most_queries * query_stride;
     }
 
     void run(attention_item const& item) noexcept
     {
         item_ = item;
-        queries_ = item.rows * item.heads;
+        count_ = item.rows * item.heads;
         start();
         auto const position = item.chunk->first_position + item.first;
         auto const last = position + item.rows - 1;
@@ -60,6 +62,7 @@ public:
 private:
     static constexpr int block_queries = L::block_queries;
     static constexpr int block_vectors = L::block_vectors;
+    static constexpr int block_queries_padded = 16;
 
     /// The keys of a tile that a row sees, relative to the tile's first; empty if `first >= last`.
     struct visible {
@@ -124,30 +127,16 @@ private:
 
     void start() noexcept
     {
-        for (int q = 0; q < queries_; ++q) {
+        for (int q = 0; q < count_; ++q) {
             L::store(sums_ + q * 16, L::set(0));
             for (int d = 0; d < stride_; d += 16)
                 L::store(out_ + q * stride_ + d, L::set(0));
+            largest_[q] = -math::infinity;
+            std::int64_t row = item_.chunk->first_row + item_.first + q / item_.heads;
+            std::memcpy(queries_ + q * query_stride,
+                        args_.queries + row * args_.stride + (item_.first_head + q % item_.heads) * dims_,
+                        static_cast<std::size_t>(dims_) * sizeof(float));
         }
-        for (int q = 0; q < most_queries; q += 16)
-            L::store(largest_ + q, L::set(-math::infinity));
-        // A block's queries side by side for each dimension: one address and constant offsets for all broadcasts.
-        float* packed = packed_;
-        for (int first = 0, size = 0; first < queries_; first += size) {
-            size = block_size(queries_ - first);
-            for (int i = 0; i < size; ++i) {
-                float const* query = query_at(first + i);
-                for (int d = 0; d < dims_; ++d)
-                    packed[d * size + i] = query[d];
-            }
-            packed += size * dims_;
-        }
-    }
-
-    float const* query_at(int q) const noexcept
-    {
-        std::int64_t row = item_.chunk->first_row + item_.first + q / item_.heads;
-        return args_.queries + row * args_.stride + (item_.first_head + q % item_.heads) * dims_;
     }
 
     void step(std::int32_t tile) noexcept
@@ -167,57 +156,54 @@ private:
             parts_[p] = args_.kv.pages + page * args_.kv.page_stride +
                         static_cast<std::size_t>(item_.kv_head) * layout_.head_bytes;
         }
-        for (int p = first_page; p < pages;) {
-            int vectors = p + block_vectors <= pages ? block_vectors : 1;
-            float const* packed = packed_;
-            for (int q = 0, size = 0; q < queries_; q += size) {
-                size = block_size(queries_ - q);
-                dispatch(size, [&]<int Q>() {
-                    if (vectors == block_vectors)
-                        score<Q, block_vectors>(p, packed, scores_ + q * tile_keys + p * 16);
-                    else
-                        score<Q, 1>(p, packed, scores_ + q * tile_keys + p * 16);
-                });
-                packed += size * dims_;
-            }
-            p += vectors;
+        for (int size = 0; block_ < count_; block_ += size) {
+            size = block_size(count_ - block_);
+            dispatch(size, [&]<int Q>() {
+                int p = first_page;
+                for (; p + block_vectors <= pages; p += block_vectors)
+                    score<Q, block_vectors>(p);
+                for (; p < pages; ++p)
+                    score<Q, 1>(p);
+            });
+            weigh(size);
+            add_values(size);
         }
-        weigh();
-        for (int q = 0, size = 0; q < queries_; q += size) {
-            size = block_size(queries_ - q);
-            add_values(q, size);
-        }
+        block_ = 0;
     }
 
-    // The scores of Q queries and the keys of V pages.
+    // The scores of the block's Q queries and the keys of V pages.
     template<int Q, int V>
-    void score(int page, float const* packed, float* out) const noexcept
+    void score(int page) const noexcept
     {
         vector sums[Q][V];
         std::byte const* keys[V];
+        vector scales[V];
         for (int v = 0; v < V; ++v) {
             keys[v] = parts_[page + v];
+            if constexpr (Type == kv_type::q8) scales[v] = L::load(scales_of(page + v));
             for (int q = 0; q < Q; ++q)
                 sums[q][v] = L::set(0);
         }
-        for (int d = 0; d < dims_; ++d) {
+        float const* queries = queries_ + block_ * query_stride;
+        int const dims = dims_;
+        for (int d = 0; d < dims; ++d) {
             vector key[V];
             for (int v = 0; v < V; ++v)
                 key[v] = load_stored(keys[v] + d * 16 * bytes);
             for (int q = 0; q < Q; ++q) {
-                auto query = L::set(packed[d * Q + q]);
+                auto query = L::set(queries[q * query_stride + d]);
                 for (int v = 0; v < V; ++v)
                     sums[q][v] = L::fma(query, key[v], sums[q][v]);
             }
         }
         auto const scale = L::set(args_.scale);
-        for (int v = 0; v < V; ++v) {
+        float* out = scores_ + page * 16;
+        for (int v = 0; v < V; ++v)
             for (int q = 0; q < Q; ++q) {
                 auto s = sums[q][v];
-                if constexpr (Type == kv_type::q8) s = L::mul(s, L::load(scales_of(page + v)));
+                if constexpr (Type == kv_type::q8) s = L::mul(s, scales[v]);
                 L::store(out + q * tile_keys + v * 16, L::mul(s, scale));
             }
-        }
     }
 
     float const* scales_of(int page) const noexcept
@@ -226,52 +212,51 @@ private:
     }
 
     // Scores become weights; the largest score, the factors and the denominators move on.
-    void weigh() noexcept
+    void weigh(int size) noexcept
     {
         auto const none = L::set(-math::infinity);
-        float updated[most_queries];
-        for (int q = 0; q < queries_; ++q) {
-            auto v = rows_[q / item_.heads];
-            updated[q] = largest_[q];
+        float const cap = args_.soft_cap;
+        float updated[16] = {};
+        for (int q = 0; q < size; ++q) {
+            auto v = rows_[(block_ + q) / item_.heads];
+            updated[q] = largest_[block_ + q];
             if (v.first >= v.last) continue;
             float* scores = scores_ + q * tile_keys;
-            auto largest = L::set(largest_[q]);
+            auto largest = L::set(updated[q]);
             for (int k = v.first / 16 * 16; k < v.last; k += 16) {
                 auto s = L::load(scores + k);
-                if (args_.soft_cap > 0)
-                    s = L::mul(L::set(args_.soft_cap), L::tanh(L::mul(s, L::set(1.0f / args_.soft_cap))));
-                if (k < v.first || k + 16 > v.last)
-                    s = L::keep(s, k < v.first ? v.first - k : 0, k + 16 > v.last ? v.last - k : 16, none);
-                L::store(scores + k, s);
+                bool const edge = k < v.first || k + 16 > v.last;
+                if (cap > 0) s = L::mul(L::set(cap), L::tanh(L::mul(s, L::set(1.0f / cap))));
+                if (edge) s = L::keep(s, k < v.first ? v.first - k : 0, k + 16 > v.last ? v.last - k : 16, none);
+                if (edge || cap > 0) L::store(scores + k, s);
                 largest = L::max(s, largest);
             }
             updated[q] = L::largest(largest);
         }
-        for (int q = 0; q < queries_; q += 16) {
-            auto now = load_part<L>(updated + q, queries_ - q);
-            L::store(factors_ + q, L::exp(L::sub(L::load(largest_ + q), now)));
-            L::store(largest_ + q, now);
-        }
-        for (int q = 0; q < queries_; ++q) {
-            auto v = rows_[q / item_.heads];
+        auto const now = L::load(updated);
+        L::store(factors_, L::exp(L::sub(L::load(largest_ + block_), now)));
+        store_part<L>(largest_ + block_, size, now);
+        for (int q = 0; q < size; ++q) {
+            auto v = rows_[(block_ + q) / item_.heads];
             if (v.first >= v.last) continue;
             float* scores = scores_ + q * tile_keys;
-            auto const largest = L::set(largest_[q]);
-            auto sum = L::mul(L::load(sums_ + q * 16), L::set(factors_[q]));
+            auto const largest = L::set(updated[q]);
+            auto sum = L::mul(L::load(sums_ + (block_ + q) * 16), L::set(factors_[q]));
             for (int k = v.first / 16 * 16; k < v.last; k += 16) {
                 auto w = L::exp(L::sub(L::load(scores + k), largest));
                 sum = L::add(sum, w);
                 if constexpr (Type == kv_type::q8) w = L::mul(w, L::load(scales_of(k / 16) + 16));
                 L::store(scores + k, w);
             }
-            L::store(sums_ + q * 16, sum);
+            L::store(sums_ + (block_ + q) * 16, sum);
         }
     }
 
     // Hidden keys take no part at all, since what their slots hold may be anything. So the keys that all rows of a
     // block see go through it together, and each row's others on their own, ascending.
-    void add_values(int first, int count) noexcept
+    void add_values(int count) noexcept
     {
+        int const first = block_;
         visible common = {0, tile_keys};
         bool low = false;
         int const first_row = first / item_.heads;
@@ -322,12 +307,13 @@ private:
     {
         vector sums[Q][V];
         float* out = out_ + first * stride_ + dim;
+        auto const stride = stride_;
         for (int q = 0; q < Q; ++q)
             for (int v = 0; v < V; ++v) {
-                sums[q][v] = L::load(out + q * stride_ + 16 * v);
-                if (rescale) sums[q][v] = L::mul(sums[q][v], L::set(factors_[first + q]));
+                sums[q][v] = L::load(out + q * stride + 16 * v);
+                if (rescale) sums[q][v] = L::mul(sums[q][v], L::set(factors_[first - block_ + q]));
             }
-        float const* weights = scores_ + first * tile_keys;
+        float const* weights = scores_ + (first - block_) * tile_keys;
         bool const whole = dim + 16 * V <= dims_;
         for (int k = keys.first; k < keys.last;) {
             int const stop = (k / 16 + 1) * 16 < keys.last ? (k / 16 + 1) * 16 : keys.last;
@@ -345,7 +331,7 @@ private:
         }
         for (int q = 0; q < Q; ++q)
             for (int v = 0; v < V; ++v)
-                L::store(out + q * stride_ + 16 * v, sums[q][v]);
+                L::store(out + q * stride + 16 * v, sums[q][v]);
     }
 
     // The last dimensions of a head whose size is no multiple of 16: nothing beyond them is read.
@@ -359,7 +345,7 @@ private:
     void finish() noexcept
     {
         auto const& to = args_.out;
-        for (int q = 0; q < queries_; ++q) {
+        for (int q = 0; q < count_; ++q) {
             float* out = out_ + q * stride_;
             auto const inverse = L::set(1.0f / L::sum(L::load(sums_ + q * 16)));
             for (int d = 0; d < stride_; d += 16)
@@ -377,15 +363,16 @@ private:
     int dims_;
     int stride_; // of `out_`: whole vectors
     attention_item item_;
-    int queries_ = 0;
+    int count_ = 0; // queries of the item
+    int block_ = 0; // the first of the block at hand
     visible rows_[most_queries];
     std::byte const* parts_[tile_pages];
-    float* scores_;  // [query][key of the tile], then weights
+    float* scores_;  // [query of the block][key of the tile], then weights
     float* sums_;    // [query][16]: denominators
     float* largest_; // [query]
-    float* factors_; // [query]
-    float* packed_;  // [block][dimension][query of the block]
-    float* out_;     // [query][dimension]
+    float* factors_; // [query of the block]
+    float* queries_; // [query][query_stride]
+    float* out_;     // [query][stride_]
 };
 
 template<class L, kv_type Type>
