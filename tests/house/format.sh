@@ -2,10 +2,6 @@
 # Every C++ file is laid out as .clang-format says. Run with --fix to lay them out so.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/../.."
-if ! command -v clang-format-19 > /dev/null; then
-    echo "skipped: clang-format-19 is not installed (tests/run --lint installs it)"
-    exit 0
-fi
 mode=(--dry-run -Werror)
 [ "${1:-}" != --fix ] || mode=(-i)
 find actors streams kernels kv model engine apps tests \( -name '*.cpp' -o -name '*.hpp' \) \
