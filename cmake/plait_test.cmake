@@ -14,7 +14,7 @@ endfunction()
 
 # plait_tests(<label> SOURCES <file>... [LINKS <target>...])
 #   Defines plait-<label>-tests. A file called real_* runs the real model: it is labelled `real` instead of `fast`,
-#   takes all cores, and ctest counts it as skipped when it says that the model is not there.
+#   takes all cores, and ctest counts it as skipped when it says "skipped: not found".
 function(plait_tests label)
     cmake_parse_arguments(PARSE_ARGV 1 test "" "" "SOURCES;LINKS")
     add_executable(plait-${label}-tests ${test_SOURCES})
@@ -27,7 +27,7 @@ function(plait_tests label)
             FAIL_REGULAR_EXPRESSION "test cases: *0 ")
         if(stem MATCHES "(^|/)real_")
             set_tests_properties(${label}/${stem} PROPERTIES LABELS "${label};real" RUN_SERIAL ON
-                SKIP_REGULAR_EXPRESSION "skipped: the model is not there")
+                SKIP_REGULAR_EXPRESSION "skipped: not found")
         else()
             set_tests_properties(${label}/${stem} PROPERTIES LABELS "${label};fast")
         endif()
@@ -35,7 +35,8 @@ function(plait_tests label)
 endfunction()
 
 # plait_fuzzer(<label> <file> [LINKS <target>...])
-#   Defines plait-fuzz-<file> and a ctest entry, labelled `long`, that runs it for PLAIT_FUZZ_SECONDS.
+#   Defines plait-fuzz-<file> and a ctest entry, labelled `long`, that runs it for PLAIT_FUZZ_SECONDS, from what is in
+#   tests/data/fuzz/<file>, where there is any.
 function(plait_fuzzer label file)
     cmake_parse_arguments(PARSE_ARGV 2 fuzz "" "" "LINKS")
     string(REGEX REPLACE "\\.fuzz\\.cpp$" "" stem ${file})
@@ -47,7 +48,11 @@ function(plait_fuzzer label file)
     math(EXPR timeout "${PLAIT_FUZZ_SECONDS} + 300")
     set(corpus ${PROJECT_BINARY_DIR}/corpus/${stem})
     file(MAKE_DIRECTORY ${corpus})
+    set(seeds ${PROJECT_SOURCE_DIR}/tests/data/fuzz/${stem})
+    if(NOT EXISTS ${seeds})
+        set(seeds)
+    endif()
     add_test(NAME ${label}/fuzz/${stem}
-        COMMAND ${program} -max_total_time=${PLAIT_FUZZ_SECONDS} -timeout=30 -rss_limit_mb=4096 ${corpus})
+        COMMAND ${program} -max_total_time=${PLAIT_FUZZ_SECONDS} -timeout=30 -rss_limit_mb=4096 ${corpus} ${seeds})
     set_tests_properties(${label}/fuzz/${stem} PROPERTIES LABELS "${label};long" TIMEOUT ${timeout})
 endfunction()
