@@ -66,7 +66,7 @@ public:
         // Per token; a piece of the arena wastes less than a line for each tile, which the budget leaves room for.
         auto bytes = static_cast<std::size_t>(q8 ? cols + 3 * (cols / block_columns) * 4 : cols * 4) + 4 * 64;
         auto fits = std::min(static_cast<std::int64_t>(std::min(scratch, chunk_bytes) / bytes), most_chunk_tokens);
-        auto most = static_cast<std::int64_t>(q8 ? k.most_tokens : k.most_tokens_f);
+        auto most = std::int64_t{k.most_tokens[static_cast<int>(format)]};
         // One tile may fill the scratch; a token that doesn't fit is read where it lies.
         if (fits < most) fits = std::min(most, static_cast<std::int64_t>(scratch / bytes));
         tile = std::clamp<std::int64_t>(fits, 1, most);
@@ -184,7 +184,7 @@ void run_gated(product_kernels const& k, gated_args const& args, share part)
     auto all_panels = 2 * ceil_div(out.cols, panel_rows);
     auto make_block = [&](activation_tile const& x, std::int64_t token, std::int64_t block) {
         // Per token: 16 of the gate, 16 of the up projection, twice.
-        alignas(64) float both[detail::most_tokens * 64];
+        alignas(64) float both[detail::most_tile_tokens * 64];
         tile_args tile;
         auto first = block * group_panels;
         tile.panels = w.panels + first * panel;

@@ -8,7 +8,7 @@
 namespace plait::host::detail {
 
 /// Most tokens of a tile, whatever the instruction set.
-inline constexpr int most_tokens = 16;
+inline constexpr int most_tile_tokens = 16;
 
 /// A block whose greatest magnitude is below this is quantised to zeros: the reciprocal of its scale might overflow.
 inline constexpr float quantise_smallest = 0x1p-100f;
@@ -49,8 +49,7 @@ struct arrange_target {
 using tile_kernel = void (*)(tile_args const&);
 
 struct product_kernels {
-    int most_tokens = 1;     ///< of a tile in the formats with q8 activations
-    int most_tokens_f = 1;   ///< and in the floating-point ones
+    int most_tokens[6];      ///< of a tile, by weight_format; at most most_tile_tokens
     tile_kernel multiply[6]; ///< by weight_format
     /// Writes tokens first ... first + tokens of `x` as a tile; a null pointer of the target is left out.
     /// bias = -offset * (sum of q8).

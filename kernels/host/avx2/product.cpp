@@ -11,7 +11,7 @@ namespace plait::host::detail {
 namespace {
 
 constexpr int lanes = 8;
-constexpr int most_tile = 4;
+constexpr int most_tile = 4; // a fourth token of q4_0, with its bias, no longer fits the registers
 constexpr int most_tile_f = 6;
 
 inline __m256i load_bytes(std::byte const* from) noexcept
@@ -54,26 +54,45 @@ inline void finish(tile_args const& a, std::int64_t at, std::int64_t rows, __m25
 /// How far ahead of its use a block is asked for; further than the processor's own prefetch looks at a panel's end.
 constexpr int blocks_ahead = 6;
 
-/// The exact sums of eight rows of a block with one token's 32 activations.
-template<weight_format Format>
-inline __m256i dot(__m256i const (&w)[8], std::int8_t const* q8) noexcept
+/// Adds one token's products with four columns of eight rows to 32-bit sums, for 8-bit weights. vpmaddubsw saturates:
+/// 255 * 127 * 2 is past 32767. So its unsigned operand is the weight's magnitude, at most 128 (as is -128's), and the
+/// weight's sign goes to the activation: 128 * 127 * 2 fits.
+inline __m256i add_products(__m256i sum, __m256i w, __m256i magnitude, std::int8_t const* q8) noexcept
 {
-    auto const ones = _mm256_set1_epi16(1);
+    auto pairs = _mm256_maddubs_epi16(magnitude, _mm256_sign_epi8(four(q8), w));
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+
+/// The exact sums of eight rows of a block (`half` 0 or 1 of the panel) with the 32 activations of each token. Weights
+/// are taken a register at a time and used for all tokens: sixteen registers hold no block.
+template<weight_format Format, int Tokens>
+[[gnu::always_inline]] inline void dot(std::byte const* half, std::int8_t const* q8, __m256i (&sum)[Tokens]) noexcept
+{
+    for (auto& s : sum)
+        s = _mm256_setzero_si256();
     if constexpr (Format == weight_format::q8_0) {
-        // vpmaddubsw saturates: 255 * 127 * 2 is past 32767. So the unsigned operand is the weight's magnitude, at most
-        // 128 (as is -128's), and its sign goes to the activation: 128 * 127 * 2 fits.
-        auto sum = _mm256_setzero_si256();
+        auto const offset = _mm256_set1_epi8(-128);
         for (int j = 0; j < 8; ++j) {
-            auto pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(w[j]), _mm256_sign_epi8(four(q8 + j * 4), w[j]));
-            sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, ones));
+            auto w = _mm256_xor_si256(load_bytes(half + j * 64), offset);
+            auto magnitude = _mm256_abs_epi8(w);
+            for (int t = 0; t < Tokens; ++t)
+                sum[t] = add_products(sum[t], w, magnitude, q8 + t * block_columns + j * 4);
         }
-        return sum;
     } else {
         // Eight times two products of at most 15 * 127 fit 16 bits.
-        auto sum = _mm256_maddubs_epi16(w[0], four(q8));
-        for (int j = 1; j < 8; ++j)
-            sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(w[j], four(q8 + j * 4)));
-        return _mm256_madd_epi16(sum, ones);
+        auto const low_halves = _mm256_set1_epi8(15);
+        for (int j = 0; j < 4; ++j) {
+            auto both = load_bytes(half + j * 64);
+            auto low = _mm256_and_si256(both, low_halves);
+            auto high = _mm256_and_si256(_mm256_srli_epi16(both, 4), low_halves);
+            for (int t = 0; t < Tokens; ++t) {
+                auto q = q8 + t * block_columns + j * 8;
+                sum[t] = _mm256_add_epi16(sum[t], _mm256_maddubs_epi16(low, four(q)));
+                sum[t] = _mm256_add_epi16(sum[t], _mm256_maddubs_epi16(high, four(q + 4)));
+            }
+        }
+        for (auto& s : sum)
+            s = _mm256_madd_epi16(s, _mm256_set1_epi16(1));
     }
 }
 
@@ -86,42 +105,36 @@ void multiply_blocks(tile_args const& a) noexcept
     constexpr int scales_at = bytes8 ? 512 : 256;
     auto blocks = a.cols / block_columns;
     auto block = a.panels;
-    auto const low_halves = _mm256_set1_epi8(15);
-    auto const sign_bit = _mm256_set1_epi8(-128);
     for (std::int64_t p = 0; p < a.panel_count; ++p) {
         __m256 acc[2][Tokens];
         for (auto& row : acc)
             for (auto& sum : row)
                 sum = _mm256_setzero_ps();
-        for (std::int64_t b = 0; b < blocks; ++b, block += bytes) {
-            for (int at = 0; at < bytes; at += 64)
-                prefetch(block + blocks_ahead * bytes + at);
+        auto q8 = a.x.q8;
+        for (std::int64_t at = 0; at < blocks * Tokens; at += Tokens) {
+            for (int line = 0; line < bytes; line += 64)
+                prefetch(block + blocks_ahead * bytes + line);
             for (int half = 0; half < 2; ++half) {
-                __m256i w[8];
-                if constexpr (bytes8) {
-                    for (int j = 0; j < 8; ++j)
-                        w[j] = _mm256_xor_si256(load_bytes(block + j * 64 + half * 32), sign_bit);
-                } else {
-                    for (int j = 0; j < 4; ++j) {
-                        auto both = load_bytes(block + j * 64 + half * 32);
-                        w[2 * j] = _mm256_and_si256(both, low_halves);
-                        w[2 * j + 1] = _mm256_and_si256(_mm256_srli_epi16(both, 4), low_halves);
-                    }
-                }
+                // Makes the second half load its activations again: kept for it, they would be spilled to the stack.
+                __asm__ volatile("" : "+r"(q8));
+                __m256i sum[Tokens];
+                dot<Format>(block + half * 32, q8, sum);
                 auto d = load_halves(block + scales_at + half * 16);
                 for (int t = 0; t < Tokens; ++t) {
-                    auto at = b * Tokens + t;
-                    auto sum = dot<Format>(w, a.x.q8 + at * block_columns);
-                    // The values of q8_0 had their offset taken off above.
+                    // The offset of q8_0 is off already.
                     if constexpr (Format == weight_format::q4_0)
-                        sum = _mm256_add_epi32(sum, _mm256_set1_epi32(a.x.bias[at]));
-                    auto scale = _mm256_mul_ps(d, _mm256_set1_ps(a.x.scales[at]));
-                    acc[half][t] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), scale, acc[half][t]);
-                    if constexpr (minima)
-                        acc[half][t] = _mm256_fmadd_ps(load_halves(block + scales_at + 32 + half * 16),
-                                                       _mm256_set1_ps(a.x.sums[at]), acc[half][t]);
+                        sum[t] = _mm256_add_epi32(sum[t], _mm256_set1_epi32(a.x.bias[at + t]));
+                    auto scale = _mm256_mul_ps(d, _mm256_set1_ps(a.x.scales[at + t]));
+                    acc[half][t] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum[t]), scale, acc[half][t]);
+                }
+                if constexpr (minima) {
+                    auto m = load_halves(block + scales_at + 32 + half * 16);
+                    for (int t = 0; t < Tokens; ++t)
+                        acc[half][t] = _mm256_fmadd_ps(m, _mm256_set1_ps(a.x.sums[at + t]), acc[half][t]);
                 }
             }
+            block += bytes;
+            q8 += Tokens * block_columns;
         }
         for (int half = 0; half < 2; ++half)
             for (int t = 0; t < Tokens; ++t) {
@@ -268,8 +281,7 @@ void gate(activation function, float const* gate, float const* up, float* out) n
     }
 }
 
-constexpr product_kernels kernels = {most_tile,
-                                     most_tile_f,
+constexpr product_kernels kernels = {{most_tile_f, most_tile_f, most_tile_f, 3, most_tile, most_tile},
                                      {multiply<weight_format::f32>, multiply<weight_format::f16>,
                                       multiply<weight_format::bf16>, multiply<weight_format::q4_0>,
                                       multiply<weight_format::q4_1>, multiply<weight_format::q8_0>},

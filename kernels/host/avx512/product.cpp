@@ -40,7 +40,7 @@ inline void prefetch(std::byte const* from) noexcept
 
 /// Adds the residual and stores the outputs of a panel for `Tokens` tokens.
 template<int Tokens>
-inline void finish(tile_args const& a, std::int64_t panel, __m512 const (&acc)[Tokens]) noexcept
+[[gnu::always_inline]] inline void finish(tile_args const& a, std::int64_t panel, __m512 const (&acc)[Tokens]) noexcept
 {
     auto rows = a.rows - panel * lanes;
     auto mask = rows >= lanes ? static_cast<__mmask16>(0xffff) : static_cast<__mmask16>((1u << rows) - 1);
@@ -54,6 +54,7 @@ inline void finish(tile_args const& a, std::int64_t panel, __m512 const (&acc)[T
 
 /// How far ahead of its use a block is asked for; further than the processor's own prefetch looks at a panel's end.
 constexpr int blocks_ahead = 6;
+constexpr int bytes_ahead = 1024;
 
 template<weight_format Format, int Tokens>
 void multiply_blocks(tile_args const& a) noexcept
@@ -91,9 +92,15 @@ void multiply_blocks(tile_args const& a) noexcept
             [[maybe_unused]] __m512 m;
             if constexpr (minima) m = load_halves(block + scales_at + 32);
             for (int t = 0; t < Tokens; ++t) {
+                // Two integer sums: half the latency.
                 auto sum = minima ? _mm512_setzero_si512() : _mm512_set1_epi32(bias[t]);
-                for (int j = 0; j < 8; ++j)
-                    sum = _mm512_dpbusd_epi32(sum, w[j], four(q8 + t * block_columns + j * 4));
+                auto odd = _mm512_setzero_si512();
+                auto q = q8 + t * block_columns;
+                for (int j = 0; j < 8; j += 2) {
+                    sum = _mm512_dpbusd_epi32(sum, w[j], four(q + j * 4));
+                    odd = _mm512_dpbusd_epi32(odd, w[j + 1], four(q + j * 4 + 4));
+                }
+                sum = _mm512_add_epi32(sum, odd);
                 acc[t] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_mul_ps(d, _mm512_set1_ps(scales[t])), acc[t]);
                 if constexpr (minima) acc[t] = _mm512_fmadd_ps(m, _mm512_set1_ps(sums[t]), acc[t]);
             }
@@ -135,8 +142,12 @@ inline void multiply_columns(tile_args const& a, std::int64_t p) noexcept
     auto x = a.x.f32;
     for (std::int64_t k = 0; k < a.cols; ++k, column += bytes, x += Tokens) {
         __m512 w[Panels];
-        for (int i = 0; i < Panels; ++i)
+        for (int i = 0; i < Panels; ++i) {
             w[i] = load_column<Format>(column + i * stride);
+            // One stream that arithmetic slows down needs asking; several are best left to the processor's own
+            // prefetch.
+            if constexpr (Panels == 1) prefetch(column + i * stride + bytes_ahead);
+        }
         for (int t = 0; t < Tokens; ++t) {
             auto value = _mm512_set1_ps(x[t]);
             for (int i = 0; i < Panels; ++i)
@@ -150,7 +161,7 @@ inline void multiply_columns(tile_args const& a, std::int64_t p) noexcept
 template<weight_format Format, int Tokens>
 void multiply_floats(tile_args const& a) noexcept
 {
-    constexpr int panels = Tokens >= 12 ? 1 : Tokens >= 5 ? 2 : 4;
+    constexpr int panels = Tokens >= 5 ? 1 : 4;
     std::int64_t p = 0;
     for (; p + panels <= a.panel_count; p += panels)
         multiply_columns<Format, panels, Tokens>(a, p);
@@ -229,8 +240,7 @@ void gate(activation function, float const* gate, float const* up, float* out) n
     _mm512_storeu_ps(out, _mm512_mul_ps(value, _mm512_loadu_ps(up)));
 }
 
-constexpr product_kernels kernels = {most_tile,
-                                     most_tile_f,
+constexpr product_kernels kernels = {{most_tile_f, most_tile_f, most_tile_f, most_tile, most_tile, most_tile},
                                      {multiply<weight_format::f32>, multiply<weight_format::f16>,
                                       multiply<weight_format::bf16>, multiply<weight_format::q4_0>,
                                       multiply<weight_format::q4_1>, multiply<weight_format::q8_0>},

@@ -178,8 +178,7 @@ void gate(activation function, float const* gate, float const* up, float* out) n
         out[i] = (function == activation::silu ? silu(gate[i]) : gelu_tanh(gate[i])) * up[i];
 }
 
-constexpr product_kernels kernels = {most_tile,
-                                     most_tile,
+constexpr product_kernels kernels = {{most_tile, most_tile, most_tile, most_tile, most_tile, most_tile},
                                      {multiply_floats<weight_format::f32>, multiply_floats<weight_format::f16>,
                                       multiply_floats<weight_format::bf16>, multiply_blocks<weight_format::q4_0>,
                                       multiply_blocks<weight_format::q4_1>, multiply_blocks<weight_format::q8_0>},
