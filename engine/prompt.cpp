@@ -38,7 +38,12 @@ std::vector<std::int32_t> prompt_tokens(request const& what, engine_info const& 
                        std::to_string(model.spec.vocabulary));
     } else if (!what.messages.empty()) {
         if (model.chat == nullptr) throw error(errc::unsupported, "messages: the model has no chat template");
-        tokens = text.encode(model.chat->render(chat_input(what.messages, model)), {false, true});
+        render_input input;
+        input.messages = what.messages;
+        input.bos_token = model.bos_text;
+        input.eos_token = model.eos_text;
+        input.now = what.date;
+        tokens = text.encode(model.chat->render(input), {false, true});
     } else {
         tokens = text.encode(what.text, {true, what.parse_special});
     }

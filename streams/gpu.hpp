@@ -19,7 +19,7 @@ class gpu : public actor, private event_loop::poller {
 public:
     /// Drives `owned` from `home`, on which this actor must be spawned. Both outlive or end with the actor.
     gpu(event_loop& home, std::unique_ptr<device> owned);
-    ~gpu() override;
+    ~gpu();
 
     device_kind kind() const noexcept { return device_->kind(); }
 
@@ -30,8 +30,13 @@ protected:
 private:
     bool poll() override { return device_->poll(); }
 
+    struct attach_work : work {
+        gpu* self;
+    };
+
     event_loop& home_;
     std::unique_ptr<device> device_;
+    attach_work attach_;
 };
 
 } // namespace plait
