@@ -1,8 +1,11 @@
 #include <plait/tests/support/co_test.hpp>
 
-#include <plait/actors/channel.hpp>
 #include <plait/actors/event.hpp>
 #include <plait/actors/scope.hpp>
+
+#include <ctime>
+#include <stdexcept>
+#include <thread>
 
 using namespace plait;
 using namespace std::chrono_literals;
@@ -14,60 +17,219 @@ task<int> number(int n)
     co_return n;
 }
 
-struct adder : actor {
-    int total = 0;
-    int add(int n) { return total += n; }
-    task<int> slowly(int n)
+struct breaks : actor {
+    void now() { throw std::runtime_error("broke"); }
+    task<> later()
     {
         co_await this_task::yield();
-        total += n;
-        co_return total;
+        throw std::runtime_error("broke later");
     }
-    task<> wait_for_stop()
+    task<> wait()
     {
         event never;
         co_await never.wait();
     }
+    int id() { return 7; }
+};
+
+struct noted : actor {
+    explicit noted(std::vector<int>& gone, int id)
+        : gone_(gone)
+        , id_(id)
+    {
+    }
+    ~noted() { gone_.push_back(id_); }
+    std::thread::id thread() { return std::this_thread::get_id(); }
+
+private:
+    std::vector<int>& gone_;
+    int id_;
+};
+
+struct refuses : actor {
+    refuses() { throw std::runtime_error("cannot be made"); }
 };
 
 } // namespace
 
-TEST_CASE("a runtime runs a task on the calling thread and gives its value")
+TEST_CASE("a runtime runs tasks on the calling thread, one after the other or nested in threads")
 {
     test::frame_check frames;
     runtime rt;
     CHECK(rt.run(number(7)) == 7);
+    auto where = []() -> task<std::thread::id> { co_return std::this_thread::get_id(); };
+    CHECK(rt.run(where()) == std::this_thread::get_id());
+    int value = 0;
+    std::thread other([&] { value = rt.run(number(8)); });
+    other.join();
+    CHECK(value == 8);
 }
 
-CO_TEST_CASE("an ask gives what the method returns, whether it is a coroutine or not")
+TEST_CASE("run throws what the task threw")
 {
-    auto r = rt.spawn<adder>();
-    auto a = co_await ask<&adder::add>(r, 3);
-    CHECK(a == 3);
-    auto b = co_await ask<&adder::slowly>(r, 4);
-    CHECK(b == 7);
-    co_await tell<&adder::add>(r, 5);
-    auto c = co_await ask<&adder::add>(r, 0);
-    CHECK(c == 12);
-    co_await stop(r);
-    auto gone = co_await as_result(ask<&adder::add>(r, 1));
-    CHECK(gone.error() == errc::receiver_gone);
-}
-
-CO_TEST_CASE("stopping an actor stops its methods and answers their askers")
-{
-    auto r = rt.spawn<adder>();
-    co_await with_scope([&](scope& s) -> task<> {
-        bool ended = false;
-        auto asker = [&]() -> task<> {
-            auto outcome = co_await as_result(ask<&adder::wait_for_stop>(r));
-            CHECK(outcome.error() == errc::cancelled);
-            ended = true;
-        };
-        s.start(asker());
-        co_await ask<&adder::slowly>(r, 1);
-        co_await stop(r);
+    test::frame_check frames;
+    runtime rt;
+    auto fails = []() -> task<> {
         co_await this_task::yield();
-        CHECK(ended);
-    });
+        throw std::runtime_error("failed");
+    };
+    CHECK_THROWS_WITH(rt.run(fails()), "failed");
+    CHECK_THROWS_AS(rt.run(task<>()), error);
+}
+
+TEST_CASE("a failure that nobody waits for reaches on_unhandled with its actor and its method")
+{
+    test::frame_check frames;
+    std::string heard;
+    unsigned line = 0;
+    runtime_options options;
+    options.on_unhandled = [&](failure const& f) {
+        heard = std::string(f.actor) + " " + std::string(f.method) + " ";
+        line = f.sent_from.line;
+        try {
+            std::rethrow_exception(f.exception);
+        } catch (std::exception const& e) {
+            heard += e.what();
+        }
+    };
+    runtime rt(options);
+    unsigned told_at = 0;
+    auto body = [&]() -> task<> {
+        auto r = rt.spawn<breaks>();
+        told_at = here().line + 1;
+        co_await tell<&breaks::now>(r);
+        co_await ask<&breaks::id>(r);
+    };
+    rt.run(body());
+    CHECK(heard.find("breaks") != heard.npos);
+    CHECK(heard.find("breaks::now") != heard.npos);
+    CHECK(heard.find("broke") != heard.npos);
+    CHECK(line == told_at);
+}
+
+TEST_CASE("a failure that nobody handles stops what runs and is thrown by run")
+{
+    test::frame_check frames;
+    runtime rt;
+    auto body = [&]() -> task<> {
+        auto r = rt.spawn<breaks>();
+        co_await tell<&breaks::later>(r);
+        event never;
+        co_await never.wait();
+    };
+    CHECK_THROWS_WITH(rt.run(body()), "broke later");
+    CHECK(rt.run(number(1)) == 1);
+}
+
+TEST_CASE("what an actor's constructor throws comes out of spawn")
+{
+    runtime rt;
+    CHECK_THROWS_WITH(rt.spawn<refuses>(), "cannot be made");
+    CHECK(rt.actors() == 0);
+}
+
+TEST_CASE("a runtime that goes stops its actors, youngest first, and joins their methods")
+{
+    test::frame_check frames;
+    std::vector<int> gone;
+    ref<noted> first;
+    ref<noted> second;
+    ref<noted> third;
+    ref<breaks> waiting;
+    {
+        runtime rt;
+        first = rt.spawn<noted>(gone, 1);
+        second = rt.spawn<noted>(gone, 2);
+        third = rt.spawn_on<noted>(rt.new_loop("third"), gone, 3);
+        waiting = rt.spawn<breaks>();
+        CHECK(try_tell<&breaks::wait>(waiting));
+        CHECK(rt.actors() == 4);
+    }
+    CHECK(gone == std::vector{3, 2, 1});
+    CHECK(third.stopped());
+    CHECK(!try_tell<&noted::thread>(third));
+}
+
+TEST_CASE("a new loop has its own thread, and an actor on it runs and dies there")
+{
+    test::frame_check frames;
+    runtime rt;
+    std::vector<int> gone;
+    auto body = [&]() -> task<> {
+        auto a = rt.spawn_on<noted>(rt.new_loop("own"), gone, 1);
+        auto b = rt.spawn<noted>(gone, 2);
+        auto its = co_await ask<&noted::thread>(a);
+        auto others = co_await ask<&noted::thread>(b);
+        CHECK(its != others);
+        CHECK(its != std::this_thread::get_id());
+        co_await stop(a);
+        CHECK(gone == std::vector{1});
+        co_await stop(b);
+    };
+    rt.run(body());
+}
+
+TEST_CASE("a pool of several threads keeps each actor serial")
+{
+    test::frame_check frames;
+    struct serial : actor {
+        task<> bump()
+        {
+            auto before = ++inside;
+            most = std::max(most, before);
+            --inside;
+            co_await this_task::yield();
+            ++count;
+        }
+        std::pair<int, int> seen() { return {most, count}; }
+        int inside = 0;
+        int most = 0;
+        int count = 0;
+    };
+    runtime_options options;
+    options.threads = 3;
+    runtime rt(options);
+    auto body = [&]() -> task<> {
+        std::vector<ref<serial>> actors;
+        for (int i = 0; i < 4; ++i) {
+            actors.push_back(rt.spawn<serial>());
+        }
+        std::vector<task<>> all;
+        for (int i = 0; i < 4000; ++i) {
+            all.push_back(ask<&serial::bump>(actors[static_cast<std::size_t>(i % 4)]));
+        }
+        co_await when_all(std::move(all));
+        for (auto& a : actors) {
+            auto seen = co_await ask<&serial::seen>(a);
+            CHECK(seen.first == 1);
+            CHECK(seen.second == 1000);
+        }
+    };
+    rt.run(body());
+}
+
+TEST_CASE("an idle runtime takes no processor time")
+{
+    // What is measured is the process's own time, so a busy machine can't make it fail.
+    runtime rt;
+    rt.new_loop("idle");
+    auto body = [&]() -> task<> {
+        auto r = rt.spawn<breaks>();
+        co_await ask<&breaks::id>(r);
+        auto before = std::clock();
+        co_await rt.clock().sleep_for(300ms);
+        auto spent = std::clock() - before;
+        CHECK(spent < CLOCKS_PER_SEC / 20);
+    };
+    rt.run(body());
+}
+
+TEST_CASE("a process may use at least one processor, and seeds differ")
+{
+    CHECK(runtime::available_cpus() >= 1);
+    runtime rt;
+    auto a = rt.random_seed();
+    auto b = rt.random_seed();
+    auto c = rt.random_seed();
+    CHECK((a != b || b != c));
 }

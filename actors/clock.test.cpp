@@ -1,0 +1,156 @@
+#include <plait/tests/support/co_test.hpp>
+
+#include <plait/actors/clock.hpp>
+#include <plait/actors/scope.hpp>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+using namespace plait;
+using namespace std::chrono_literals;
+
+CO_TEST_CASE("a manual clock wakes sleepers in order of time")
+{
+    manual_clock c;
+    std::vector<int> woken;
+    auto sleeper = [&](int n) -> task<> {
+        co_await c.sleep_for(n * 1ms);
+        woken.push_back(n);
+    };
+    auto body = [&](scope& s) -> task<> {
+        for (int n : {5, 1, 4, 2, 3}) {
+            s.start(sleeper(n));
+        }
+        co_await this_task::yield();
+        c.advance(2ms);
+        co_await this_task::yield();
+        CHECK(woken == std::vector{1, 2});
+        c.advance(10ms);
+    };
+    co_await with_scope(body);
+    CHECK(woken == std::vector{1, 2, 3, 4, 5});
+    CHECK(c.now() == time_point(12ms));
+}
+
+CO_TEST_CASE("sleepers due together wake in the order in which they lay down")
+{
+    manual_clock c;
+    std::vector<int> woken;
+    auto sleeper = [&](int n) -> task<> {
+        co_await c.sleep_for(1s);
+        woken.push_back(n);
+    };
+    auto body = [&](scope& s) -> task<> {
+        for (int n = 0; n < 50; ++n) {
+            s.start(sleeper(n));
+        }
+        co_await this_task::yield();
+        CHECK(c.advance_to_next());
+    };
+    co_await with_scope(body);
+    CHECK(woken.size() == 50);
+    CHECK(std::is_sorted(woken.begin(), woken.end()));
+    CHECK(!c.advance_to_next());
+}
+
+CO_TEST_CASE("a time that has passed is not waited for")
+{
+    manual_clock c(time_point(1h));
+    co_await c.sleep_until(time_point(30min));
+    co_await c.sleep_for(-5s);
+    CHECK(c.now() == time_point(1h));
+}
+
+CO_TEST_CASE("a thousand sleepers, a third of them cancelled, wake in order")
+{
+    manual_clock c;
+    std::mt19937 random(7);
+    std::vector<int> woken;
+    int cancelled = 0;
+    auto sleeper = [&](int n) -> task<> {
+        try {
+            co_await c.sleep_for(n * 1us);
+            woken.push_back(n);
+        } catch (error const& e) {
+            CHECK(e.condition() == errc::cancelled);
+            ++cancelled;
+        }
+    };
+    auto kept = [&](scope& s) -> task<> {
+        auto dropped = [&](scope& inner) -> task<> {
+            for (int i = 0; i < 1000; ++i) {
+                auto& where = i % 3 == 0 ? inner : s;
+                where.start(sleeper(1 + static_cast<int>(random() % 500)));
+            }
+            co_await this_task::yield();
+            inner.request_stop();
+        };
+        co_await with_scope(dropped);
+        CHECK(cancelled == 334);
+        while (s.running() > 0) {
+            c.advance_to_next();
+            co_await this_task::yield();
+        }
+    };
+    co_await with_scope(kept);
+    CHECK(woken.size() == 666);
+    CHECK(std::is_sorted(woken.begin(), woken.end()));
+}
+
+CO_TEST_CASE("the machine's clock wakes a sleeper not before its time")
+{
+    auto& c = rt.clock();
+    auto start = c.now();
+    auto sleeper = [&](int n) -> task<> { co_await c.sleep_for(n * 1ms); };
+    co_await when_all(sleeper(3), sleeper(1), sleeper(2));
+    CHECK(c.now() - start >= 3ms);
+}
+
+CO_TEST_CASE("a long sleep on the machine's clock is cut short by a stop")
+{
+    auto& c = rt.clock();
+    auto sleeper = [&]() -> task<> { co_await c.sleep_for(24h); };
+    auto start = c.now();
+    auto body = [&](scope& s) -> task<> {
+        s.start(sleeper());
+        co_await this_task::yield();
+        s.request_stop();
+    };
+    co_await with_scope(body);
+    CHECK(c.now() - start < 24h);
+}
+
+TEST_CASE("a runtime shows its tasks the clock that it was given")
+{
+    test::frame_check frames;
+    manual_clock c(time_point(5s));
+    runtime_options options;
+    options.clock = &c;
+    runtime rt(options);
+    CHECK(rt.clock().now() == time_point(5s));
+}
+
+CO_TEST_CASE("a stop that races with a timer resumes once")
+{
+    auto& c = rt.clock();
+    int woken = 0;
+    int cancelled = 0;
+    for (int i = 0; i < 500; ++i) {
+        auto sleeper = [&]() -> task<> {
+            try {
+                co_await c.sleep_for(20us);
+                ++woken;
+            } catch (error const&) {
+                ++cancelled;
+            }
+        };
+        auto body = [&](scope& s) -> task<> {
+            s.start(sleeper());
+            co_await c.sleep_for(20us);
+            s.request_stop();
+        };
+        co_await with_scope(body);
+    }
+    CHECK(woken + cancelled == 500);
+}

@@ -1,0 +1,47 @@
+#include <plait/tests/support/co_test.hpp>
+
+#include <plait/actors/event.hpp>
+#include <plait/actors/scope.hpp>
+
+using namespace plait;
+
+CO_TEST_CASE("an event resumes all that wait and stays set until reset")
+{
+    event e;
+    int resumed = 0;
+    auto waits = [&]() -> task<> {
+        co_await e.wait();
+        ++resumed;
+    };
+    auto body = [&](scope& s) -> task<> {
+        s.start(waits());
+        s.start(waits());
+        co_await this_task::yield();
+        CHECK(resumed == 0);
+        e.set();
+        CHECK(e.is_set());
+    };
+    co_await with_scope(body);
+    CHECK(resumed == 2);
+    co_await e.wait();
+    e.reset();
+    CHECK(!e.is_set());
+}
+
+namespace {
+
+struct setter : actor {
+    void set(event* e) { e->set(); }
+};
+
+} // namespace
+
+CO_TEST_CASE("a waiter may destroy the event that another thread has just set")
+{
+    auto other = rt.spawn_on<setter>(rt.new_loop("setter"));
+    for (int i = 0; i < 2000; ++i) {
+        auto e = std::make_unique<event>();
+        co_await tell<&setter::set>(other, e.get());
+        co_await e->wait();
+    }
+}

@@ -1,0 +1,141 @@
+#include <plait/tests/support/co_test.hpp>
+
+#include <plait/actors/event_loop.hpp>
+
+#include <functional>
+#include <thread>
+#include <vector>
+
+using namespace plait;
+
+namespace {
+
+struct call : work {
+    explicit call(std::function<void()> f)
+        : f_(std::move(f))
+    {
+        run = [](work& self) noexcept { static_cast<call&>(self).f_(); };
+    }
+
+private:
+    std::function<void()> f_;
+};
+
+} // namespace
+
+TEST_CASE("a loop runs works in the order in which they were posted, and those that they post")
+{
+    event_loop loop;
+    std::vector<int> ran;
+    call third([&] {
+        ran.push_back(3);
+        loop.stop();
+    });
+    call first([&] {
+        ran.push_back(1);
+        loop.post(third);
+    });
+    call second([&] { ran.push_back(2); });
+    loop.post(first);
+    loop.post(second);
+    loop.run();
+    CHECK(ran == std::vector{1, 2, 3});
+}
+
+TEST_CASE("a loop that was stopped runs what is queued, and can run again")
+{
+    event_loop loop;
+    int ran = 0;
+    call work_item([&] { ++ran; });
+    loop.stop();
+    loop.stop();
+    loop.post(work_item);
+    loop.run();
+    CHECK(ran == 1);
+    loop.post(work_item);
+    loop.stop();
+    loop.run();
+    CHECK(ran == 2);
+}
+
+TEST_CASE("a parked loop is woken by every post")
+{
+    event_loop loop;
+    std::atomic<int> ran{0};
+    std::thread runner([&] { loop.run(); });
+    call item([&] { ++ran; });
+    for (int i = 0; i < 5000; ++i) {
+        loop.post(item);
+        while (ran.load() != i + 1) {
+            std::this_thread::yield();
+        }
+    }
+    loop.stop();
+    runner.join();
+    CHECK(ran == 5000);
+}
+
+TEST_CASE("a poller runs while it has something to do, also beside works that never end")
+{
+    struct device : event_loop::poller {
+        int left = 5;
+        event_loop* loop = nullptr;
+        bool poll() override
+        {
+            if (left == 0) return false;
+            if (--left == 0) loop->stop();
+            return true;
+        }
+    };
+    event_loop loop;
+    device d;
+    d.loop = &loop;
+    loop.attach(d);
+    loop.run();
+    CHECK(d.left == 0);
+
+    d.left = 3;
+    bool stopped = false;
+    call endless([&] {
+        if (d.left > 0) {
+            loop.post(endless);
+        } else {
+            stopped = true;
+        }
+    });
+    loop.post(endless);
+    loop.run();
+    CHECK(stopped);
+    loop.detach(d);
+}
+
+TEST_CASE("a poller that sleeps is asked again after a post")
+{
+    struct device : event_loop::poller {
+        std::atomic<int> queued{0};
+        int done = 0;
+        bool poll() override
+        {
+            if (queued.load() == done) return false;
+            ++done;
+            return true;
+        }
+    };
+    event_loop loop;
+    device d;
+    loop.attach(d);
+    std::thread runner([&] { loop.run(); });
+    call nudge([] {});
+    std::atomic<bool> ran{false};
+    call last([&] { ran = true; });
+    d.queued = 1;
+    loop.post(nudge);
+    d.queued = 2;
+    loop.post(last);
+    while (!ran) {
+        std::this_thread::yield();
+    }
+    loop.stop();
+    runner.join();
+    CHECK(d.done == 2);
+}

@@ -1,0 +1,282 @@
+#include <plait/tests/support/co_test.hpp>
+
+#include <plait/actors/event.hpp>
+#include <plait/actors/scope.hpp>
+
+#include <array>
+#include <stdexcept>
+#include <string>
+
+using namespace plait;
+
+namespace {
+
+task<int> number(int n)
+{
+    co_return n;
+}
+
+task<int> fails()
+{
+    co_await this_task::yield();
+    throw std::runtime_error("no number");
+}
+
+task<long> count_down(int depth)
+{
+    if (depth == 0) co_return 0;
+    auto below = co_await count_down(depth - 1);
+    co_return below + 1;
+}
+
+/// As `count_down`, but everything ends only after a suspension at the bottom.
+task<long> count_down_slowly(int depth)
+{
+    if (depth == 0) {
+        co_await this_task::yield();
+        co_return 0;
+    }
+    auto below = co_await count_down_slowly(depth - 1);
+    co_return below + 1;
+}
+
+/// Counts its instances.
+struct counted {
+    explicit counted(int& alive)
+        : alive(&alive)
+    {
+        ++alive;
+    }
+    counted(counted const& other)
+        : alive(other.alive)
+    {
+        ++*alive;
+    }
+    ~counted() { --*alive; }
+    int* alive;
+};
+
+task<int> holds(counted c)
+{
+    co_await this_task::yield();
+    co_return *c.alive;
+}
+
+template<int Size>
+task<> of_size()
+{
+    std::array<char, Size> bytes{};
+    co_await this_task::yield();
+    CHECK(bytes[Size - 1] == 0);
+}
+
+} // namespace
+
+CO_TEST_CASE("a million awaits of tasks that end at once do not grow the stack")
+{
+    long sum = 0;
+    for (int i = 0; i < 1'000'000; ++i) {
+        sum += co_await number(1);
+    }
+    CHECK(sum == 1'000'000);
+}
+
+CO_TEST_CASE("tasks may nest far deeper than the stack")
+{
+    auto depth = co_await count_down(200'000);
+    CHECK(depth == 200'000);
+}
+
+CO_TEST_CASE("a deep chain that ends after a suspension unwinds without the stack")
+{
+    auto depth = co_await count_down_slowly(200'000);
+    CHECK(depth == 200'000);
+}
+
+CO_TEST_CASE("a task's exception reaches its awaiter")
+{
+    std::string what;
+    try {
+        co_await fails();
+    } catch (std::runtime_error const& e) {
+        what = e.what();
+    }
+    CHECK(what == "no number");
+}
+
+CO_TEST_CASE("as_result gives the exception as a value")
+{
+    auto good = co_await as_result(number(3));
+    CHECK(good);
+    CHECK(good.value() == 3);
+    CHECK(!good.error());
+    auto bad = co_await as_result(fails());
+    CHECK(!bad);
+    CHECK(bad.error() == errc::engine_failed);
+    CHECK_THROWS_AS(bad.value(), std::runtime_error);
+}
+
+CO_TEST_CASE("a task awaited twice says so")
+{
+    auto t = number(1);
+    auto first = co_await std::move(t);
+    CHECK(first == 1);
+    auto second = co_await as_result(std::move(t));
+    CHECK(second.error() == errc::invalid_argument);
+    bool thrown = false;
+    try {
+        co_await std::move(t);
+    } catch (error const& e) {
+        thrown = e.condition() == errc::invalid_argument;
+    }
+    CHECK(thrown);
+}
+
+TEST_CASE("a task that is never awaited frees its frame and its parameters")
+{
+    test::frame_check frames;
+    int alive = 0;
+    {
+        auto t = holds(counted(alive));
+        CHECK(alive == 1);
+    }
+    CHECK(alive == 0);
+}
+
+CO_TEST_CASE("a parameter dies with its task, once")
+{
+    int alive = 0;
+    auto t = holds(counted(alive));
+    auto seen = co_await std::move(t);
+    CHECK(seen == 1);
+    CHECK(alive == 0);
+}
+
+CO_TEST_CASE("a reference and a move-only value pass through tasks")
+{
+    int x = 5;
+    auto to_reference = [](int& r) -> task<int&> { co_return r; };
+    auto& same = co_await to_reference(x);
+    CHECK(&same == &x);
+    auto to_pointer = []() -> task<std::unique_ptr<int>> { co_return std::make_unique<int>(9); };
+    auto p = co_await to_pointer();
+    CHECK(*p == 9);
+}
+
+CO_TEST_CASE("a capturing lambda's captures live as long as its task")
+{
+    int alive = 0;
+    task<int> t;
+    {
+        auto body = [c = counted(alive)]() -> task<int> {
+            co_await this_task::yield();
+            co_return *c.alive;
+        };
+        t = co_invoke(std::move(body));
+    }
+    auto seen = co_await std::move(t);
+    CHECK(seen == 1);
+    CHECK(alive == 0);
+}
+
+CO_TEST_CASE("yield lets others run")
+{
+    std::string order;
+    auto say = [&](char c) -> task<> {
+        order += c;
+        co_await this_task::yield();
+        order += c;
+    };
+    co_await when_all(say('a'), say('b'));
+    CHECK(order == "abab");
+}
+
+CO_TEST_CASE("a task runs on its awaiter's executor under its awaiter's stop")
+{
+    auto* mine = co_await this_task::executor();
+    auto child = []() -> task<executor*> { co_return co_await this_task::executor(); };
+    auto* its = co_await child();
+    CHECK(mine == its);
+    CHECK(mine != nullptr);
+}
+
+TEST_CASE("a stop of the run reaches the innermost wait")
+{
+    test::frame_check frames;
+    runtime rt;
+    stop_source source;
+    auto waits = []() -> task<> {
+        event never;
+        co_await never.wait();
+    };
+    auto body = [&]() -> task<> {
+        source.request_stop();
+        co_await waits();
+    };
+    auto outcome = [&] {
+        try {
+            rt.run(body(), source.token());
+        } catch (error const& e) {
+            return e.condition();
+        }
+        return errc::io;
+    };
+    CHECK(outcome() == errc::cancelled);
+}
+
+TEST_CASE("shield lets clean-up finish after a stop")
+{
+    test::frame_check frames;
+    runtime rt;
+    stop_source source;
+    source.request_stop();
+    bool cleaned = false;
+    event done;
+    auto clean_up = [&]() -> task<> {
+        co_await done.wait();
+        cleaned = true;
+    };
+    auto body = [&]() -> task<> {
+        done.set();
+        co_await shield(clean_up());
+    };
+    rt.run(body(), source.token());
+    CHECK(cleaned);
+}
+
+CO_TEST_CASE("frames of every size are recycled")
+{
+    for (int i = 0; i < 100; ++i) {
+        co_await of_size<8>();
+        co_await of_size<120>();
+        co_await of_size<700>();
+        co_await of_size<5000>();
+    }
+}
+
+CO_TEST_CASE("every frame knows where it awaits and for whom")
+{
+    struct look {
+        bool await_ready() const noexcept { return false; }
+        bool await_suspend(std::coroutine_handle<detail::task_promise<void>> h) noexcept
+        {
+            inner = h.promise().where();
+            outer = h.promise().awaiter() ? h.promise().awaiter()->where() : site{};
+            return false;
+        }
+        void await_resume() const noexcept {}
+        site& inner;
+        site& outer;
+    };
+    site inner;
+    site outer;
+    auto child = [&]() -> task<> {
+        look l{inner, outer};
+        co_await l;
+    };
+    auto line = here().line + 1;
+    co_await child();
+    CHECK(outer.line == line);
+    CHECK(inner.line == line - 3);
+    CHECK(std::string(inner.file).ends_with("task.test.cpp"));
+}
