@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <span>
+#include <utility>
 
 namespace plait::host {
 
@@ -103,16 +104,24 @@ void row_sampler::keep(draw_range& range, std::int64_t count, float top_p, Units
     std::uint32_t mask = 0;
     std::int64_t block_units[block];
     auto narrowed = range;
-    for (int shift = 24; shift >= 0; shift -= 8) {
-        std::int64_t buckets[256] = {};
-        visit(narrowed, [&](std::int64_t first, std::int64_t tokens) {
-            units(first, tokens, block_units);
+    for (auto [shift, bits] : {std::pair{21, 11}, std::pair{10, 11}, std::pair{0, 10}}) {
+        std::int64_t buckets[2048] = {};
+        auto const digits = (1u << bits) - 1;
+        visit(narrowed, [&, shift = shift](std::int64_t first, std::int64_t tokens) {
+            std::uint32_t found[block];
+            std::int64_t from[block];
+            int count_found = 0;
             for (std::int64_t i = 0; i < tokens; ++i) {
-                auto token = first + i;
-                auto key = key_of(logits_[token]);
-                if ((key & mask) == prefix && range.keeps(logits_[token], static_cast<std::int32_t>(token)))
-                    buckets[key >> shift & 255u] += block_units[i];
+                auto key = key_of(logits_[first + i]);
+                found[count_found] = key >> shift & digits;
+                from[count_found] = i;
+                count_found +=
+                    (key & mask) == prefix && range.keeps(logits_[first + i], static_cast<std::int32_t>(first + i));
             }
+            if (count_found == 0) return;
+            units(first, tokens, block_units);
+            for (int i = 0; i < count_found; ++i)
+                buckets[found[i]] += block_units[from[i]];
         });
         if (mask == 0) {
             std::int64_t total = 0;
@@ -123,11 +132,11 @@ void row_sampler::keep(draw_range& range, std::int64_t count, float top_p, Units
                     1, static_cast<std::int64_t>(std::ceil(static_cast<double>(total) * static_cast<double>(top_p))));
             if (total <= wanted) return;
         }
-        std::uint32_t digit = 255;
+        auto digit = digits;
         for (; buckets[digit] < wanted; --digit)
             wanted -= buckets[digit];
         prefix |= digit << shift;
-        mask |= 255u << shift;
+        mask |= digits << shift;
         narrowed.lowest = std::max(range.lowest, logit_of(prefix));
     }
     // What is left are equal logits, lower ids first.
