@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 
 namespace plait {
 namespace {
@@ -79,21 +80,62 @@ void bpe::encode_short(std::string_view piece, std::vector<std::int32_t>& out) c
     out.insert(out.end(), ids, ids + count);
 }
 
+void bpe::scratch::places::add(std::int32_t at)
+{
+    if (head == rising.size() || rising.back() <= at) {
+        rising.push_back(at);
+        return;
+    }
+    late.push_back(at);
+    std::push_heap(late.begin(), late.end(), std::greater<>());
+}
+
+std::int32_t bpe::scratch::places::take_first()
+{
+    if (head < rising.size() && (late.empty() || rising[head] <= late.front())) return rising[head++];
+    std::pop_heap(late.begin(), late.end(), std::greater<>());
+    auto const at = late.back();
+    late.pop_back();
+    return at;
+}
+
+bpe::scratch::places& bpe::scratch::of(slot const& pair)
+{
+    auto const [found, fresh] = by_rank_.try_emplace(pair.rank, static_cast<std::uint32_t>(used_));
+    if (fresh) {
+        if (used_ == places_.size()) places_.emplace_back();
+        auto& p = places_[used_++];
+        p.pair = &pair;
+        p.rising.clear();
+        p.head = 0;
+        p.late.clear();
+        p.queued = false;
+    }
+    auto& p = places_[found->second];
+    if (!p.queued) {
+        p.queued = true;
+        queue_.push_back(static_cast<std::uint64_t>(pair.rank) << 32 | found->second);
+        std::push_heap(queue_.begin(), queue_.end(), std::greater<>());
+    }
+    return p;
+}
+
+// The order is by rank, then by position. So there is one queue of places for each pair that occurs, and a heap of
+// the pairs: long runs of the same pair, which is what long pieces are made of, cost no heap operation a place.
 void bpe::encode_long(std::string_view piece, std::vector<std::int32_t>& out, scratch& memory) const
 {
-    auto& symbols = memory.symbols;
-    auto& heap = memory.heap;
+    auto& symbols = memory.symbols_;
+    auto& queue = memory.queue_;
     symbols.clear();
-    heap.clear();
-    auto const later = [](auto const& a, auto const& b) { return a.order > b.order; };
-    auto const candidate = [&](std::int32_t left) -> scratch::candidate {
-        auto const& a = symbols[static_cast<std::size_t>(left)];
-        auto const& b = symbols[static_cast<std::size_t>(a.next)];
-        auto const rank = find(a.id, b.id).rank;
-        // A rank of "none" is the greatest, so such pairs are told by it.
-        return {static_cast<std::uint64_t>(rank) << 32 | static_cast<std::uint32_t>(left), a.id, b.id};
+    queue.clear();
+    memory.by_rank_.clear();
+    memory.used_ = 0;
+    auto const symbol = [&](std::int32_t at) -> scratch::symbol& { return symbols[static_cast<std::size_t>(at)]; };
+    auto const note = [&](std::int32_t left) {
+        if (left < 0 || symbol(left).next < 0) return;
+        auto const& pair = find(symbol(left).id, symbol(symbol(left).next).id);
+        if (pair.rank != no_rank) memory.of(pair).add(left);
     };
-    auto const joins = [](scratch::candidate const& c) { return c.order >> 32 != no_rank; };
 
     for (char const c : piece) {
         auto const id = bytes_[static_cast<unsigned char>(c)];
@@ -102,39 +144,33 @@ void bpe::encode_long(std::string_view piece, std::vector<std::int32_t>& out, sc
     }
     if (symbols.empty()) return;
     symbols.back().next = -1;
-    for (std::size_t i = 0; i + 1 < symbols.size(); ++i) {
-        auto const c = candidate(static_cast<std::int32_t>(i));
-        if (joins(c)) heap.push_back(c);
-    }
-    std::make_heap(heap.begin(), heap.end(), later);
+    for (std::size_t i = 0; i < symbols.size(); ++i)
+        note(static_cast<std::int32_t>(i));
 
-    while (!heap.empty()) {
-        std::pop_heap(heap.begin(), heap.end(), later);
-        auto const top = heap.back();
-        heap.pop_back();
-        auto const left = static_cast<std::int32_t>(top.order & 0xFFFFFFFFu);
-        auto& a = symbols[static_cast<std::size_t>(left)];
-        // Symbols only grow, so an entry is out of date exactly when either id has changed. A symbol that was
-        // joined to its left neighbour has id -1.
-        if (a.id != top.left_id || a.next < 0) continue;
-        auto& b = symbols[static_cast<std::size_t>(a.next)];
-        if (b.id != top.right_id) continue;
-
-        a.id = find(a.id, b.id).product;
-        a.next = b.next;
-        b.id = -1;
-        if (a.next >= 0) symbols[static_cast<std::size_t>(a.next)].previous = left;
-        for (std::int32_t const at : {a.previous, left}) {
-            if (at < 0 || symbols[static_cast<std::size_t>(at)].next < 0) continue;
-            auto const c = candidate(at);
-            if (!joins(c)) continue;
-            heap.push_back(c);
-            std::push_heap(heap.begin(), heap.end(), later);
+    while (!queue.empty()) {
+        auto& places = memory.places_[queue.front() & 0xFFFFFFFFu];
+        if (places.empty()) {
+            std::pop_heap(queue.begin(), queue.end(), std::greater<>());
+            queue.pop_back();
+            places.queued = false;
+            continue;
         }
+        // Symbols only grow, so a place is out of date exactly when one of its two ids has changed. A symbol that was
+        // joined to its left neighbour has id -1.
+        auto const& pair = *places.pair;
+        auto const at = places.take_first();
+        auto& left = symbol(at);
+        if (left.id != pair.left || left.next < 0 || symbol(left.next).id != pair.right) continue;
+        auto& right = symbol(left.next);
+        left.id = pair.product;
+        left.next = right.next;
+        right.id = -1;
+        if (left.next >= 0) symbol(left.next).previous = at;
+        note(left.previous);
+        note(at);
     }
-    for (std::int32_t i = 0; i >= 0; i = symbols[static_cast<std::size_t>(i)].next) {
-        out.push_back(symbols[static_cast<std::size_t>(i)].id);
-    }
+    for (std::int32_t at = 0; at >= 0; at = symbol(at).next)
+        out.push_back(symbol(at).id);
 }
 
 } // namespace plait

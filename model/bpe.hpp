@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace plait {
@@ -22,18 +23,7 @@ public:
     };
 
     /// The working memory of encode; keep one a thread to save allocations.
-    struct scratch {
-        struct symbol {
-            std::int32_t id;
-            std::int32_t previous, next; ///< neighbours, -1 at the ends
-        };
-        struct candidate {
-            std::uint64_t order; ///< rank, then position: the least is joined first
-            std::int32_t left_id, right_id;
-        };
-        std::vector<symbol> symbols;
-        std::vector<candidate> heap;
-    };
+    class scratch;
 
     /// `bytes[b]` is the token of byte b, or -1: encoding drops such bytes, and their neighbours become adjacent.
     /// `merges` in order of rank, at most 2^31; of equal pairs the first counts.
@@ -56,6 +46,36 @@ private:
     std::array<std::int32_t, 256> bytes_;
     std::vector<slot> table_; // open addressing, a power of two, at most half full
     unsigned shift_ = 0;
+};
+
+class bpe::scratch {
+private:
+    friend class bpe;
+
+    struct symbol {
+        std::int32_t id;
+        std::int32_t previous, next; // neighbours, -1 at the ends
+    };
+    // The places where one pair stood when they were noted, each the position of its left symbol.
+    struct places {
+        slot const* pair = nullptr;
+        std::vector<std::int32_t> rising; // from `head` on; almost all come in order
+        std::size_t head = 0;
+        std::vector<std::int32_t> late; // the others, a heap with the least on top
+        bool queued = false;
+
+        bool empty() const noexcept { return head == rising.size() && late.empty(); }
+        void add(std::int32_t at);
+        std::int32_t take_first();
+    };
+
+    places& of(slot const& pair);
+
+    std::vector<symbol> symbols_;
+    std::vector<places> places_; // the first `used_` of them are in use
+    std::size_t used_ = 0;
+    std::unordered_map<std::uint32_t, std::uint32_t> by_rank_; // rank to index into places_
+    std::vector<std::uint64_t> queue_; // rank and index of places that are not known to be empty; least rank on top
 };
 
 } // namespace plait

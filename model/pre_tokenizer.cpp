@@ -1,6 +1,7 @@
 #include <plait/model/pre_tokenizer.hpp>
 
 #include <plait/actors/error.hpp>
+#include <plait/model/quote.hpp>
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -188,7 +189,7 @@ pre_tokenizer::pre_tokenizer(std::string_view name, engine how)
     auto const found = std::lower_bound(std::begin(rules), std::end(rules), name,
                                         [](rule const& r, std::string_view wanted) { return r.name < wanted; });
     if (found == std::end(rules) || found->name != name) {
-        throw error(errc::unsupported, "tokenizer.ggml.pre: pre-tokenizer \"" + std::string(name) + "\"");
+        throw error(errc::unsupported, "tokenizer.ggml.pre: " + quote(name));
     }
     for (auto const pattern : found->stages)
         stages_.push_back(std::make_unique<regex const>(pattern, how));

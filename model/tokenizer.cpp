@@ -2,9 +2,11 @@
 
 #include <plait/actors/error.hpp>
 #include <plait/model/gguf.hpp>
+#include <plait/model/quote.hpp>
 #include <plait/model/utf8.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
 
@@ -53,6 +55,65 @@ void append_bytes(std::string_view text, std::vector<char>& out)
         i += unit.length;
     }
 }
+
+std::uint64_t hash(std::string_view bytes) noexcept
+{
+    std::uint64_t h = bytes.size();
+    while (!bytes.empty()) {
+        std::uint64_t word = 0;
+        std::size_t const n = std::min<std::size_t>(8, bytes.size());
+        std::memcpy(&word, bytes.data(), n);
+        h = (h ^ word) * 0x9E3779B97F4A7C15u;
+        h ^= h >> 32;
+        bytes.remove_prefix(n);
+    }
+    return h * 0x9E3779B97F4A7C15u;
+}
+
+// Token texts to ids, while a tokenizer is built. A node-based map took more time than all the rest of building.
+class text_index {
+public:
+    explicit text_index(std::vector<std::string> const& texts)
+        : texts_(texts)
+        , shift_(64u - static_cast<unsigned>(std::countr_zero(std::bit_ceil(2 * texts.size() + 2))))
+        , entries_(std::size_t{1} << (64u - shift_))
+    {
+    }
+
+    /// The id of `text`, or -1.
+    std::int32_t find(std::string_view text) const noexcept { return entries_[slot(text, hash(text))].id; }
+
+    /// Adds the text of `id`; returns the id that has this text already, or -1.
+    std::int32_t add(std::int32_t id)
+    {
+        std::string_view const text = texts_[static_cast<std::size_t>(id)];
+        auto const h = hash(text);
+        auto& entry = entries_[slot(text, h)];
+        if (entry.id >= 0) return entry.id;
+        entry = {static_cast<std::uint32_t>(h), id};
+        return -1;
+    }
+
+private:
+    struct entry {
+        std::uint32_t hash = 0; // its low half; the high half chose the slot
+        std::int32_t id = -1;
+    };
+
+    std::size_t slot(std::string_view text, std::uint64_t h) const noexcept
+    {
+        std::size_t i = h >> shift_;
+        while (entries_[i].id >= 0 && (entries_[i].hash != static_cast<std::uint32_t>(h) ||
+                                       texts_[static_cast<std::size_t>(entries_[i].id)] != text)) {
+            i = (i + 1) & (entries_.size() - 1);
+        }
+        return i;
+    }
+
+    std::vector<std::string> const& texts_;
+    unsigned shift_;
+    std::vector<entry> entries_;
+};
 
 // What published models call the tokens that end a turn, a message or a text.
 constexpr std::string_view end_names[] = {
@@ -118,7 +179,7 @@ vocabulary read_vocabulary(gguf_file const& file)
 tokenizer::tokenizer(vocabulary const& source)
     : pre_([&] {
         if (source.model != "gpt2") {
-            throw error(errc::unsupported, "tokenizer.ggml.model: \"" + replace_invalid_utf8(source.model) + "\"");
+            throw error(errc::unsupported, "tokenizer.ggml.model: " + quote(source.model));
         }
         return source.pre.empty() ? std::string_view("default") : std::string_view(source.pre);
     }())
@@ -229,14 +290,11 @@ void tokenizer::read_pieces(vocabulary const& source)
 
 void tokenizer::read_merges(vocabulary const& source)
 {
-    std::unordered_map<std::string_view, std::int32_t> ids;
-    ids.reserve(2 * size());
+    text_index ids(source.tokens);
     for (std::size_t i = 0; i < size(); ++i) {
-        std::string_view const text = source.tokens[i];
-        if (text.empty()) continue; // padding of the vocabulary; no text encodes to it
-        auto const [found, fresh] = ids.emplace(text, static_cast<std::int32_t>(i));
-        if (!fresh)
-            bad(item("tokens", i), "the same text as " + item("tokens", static_cast<std::size_t>(found->second)));
+        if (source.tokens[i].empty()) continue; // padding of the vocabulary; no text encodes to it
+        auto const other = ids.add(static_cast<std::int32_t>(i));
+        if (other >= 0) bad(item("tokens", i), "the same text as " + item("tokens", static_cast<std::size_t>(other)));
     }
 
     std::vector<bpe::merge> merges;
@@ -251,11 +309,8 @@ void tokenizer::read_merges(vocabulary const& source)
         product.assign(text.substr(0, space)).append(text.substr(space + 1));
         bpe::merge m{};
         auto const look_up = [&](std::string_view piece, std::int32_t& id) {
-            auto const found = ids.find(piece);
-            if (found == ids.end()) {
-                bad(item("merges", i), "\"" + replace_invalid_utf8(piece) + "\" is not in tokenizer.ggml.tokens");
-            }
-            id = found->second;
+            id = ids.find(piece);
+            if (id < 0) bad(item("merges", i), quote(piece) + " is not in tokenizer.ggml.tokens");
         };
         look_up(text.substr(0, space), m.left);
         look_up(text.substr(space + 1), m.right);
@@ -287,7 +342,7 @@ public:
                 encode(piece, out);
                 continue;
             }
-            auto& entry = cache_[hash(piece)];
+            auto& entry = cache_[hash(piece) >> (64 - cache_bits)];
             if (entry.piece == piece) {
                 std::size_t const at = out.size();
                 out.resize(at + entry.count);
@@ -312,20 +367,6 @@ private:
         std::string_view piece;
         std::size_t at = 0, count = 0;
     };
-
-    static std::size_t hash(std::string_view piece) noexcept
-    {
-        std::uint64_t h = piece.size();
-        while (!piece.empty()) {
-            std::uint64_t word = 0;
-            std::size_t const n = std::min<std::size_t>(8, piece.size());
-            std::memcpy(&word, piece.data(), n);
-            h = (h ^ word) * 0x9E3779B97F4A7C15u;
-            h ^= h >> 32;
-            piece.remove_prefix(n);
-        }
-        return (h * 0x9E3779B97F4A7C15u) >> (64 - cache_bits);
-    }
 
     void encode(std::string_view piece, std::vector<std::int32_t>& out)
     {
