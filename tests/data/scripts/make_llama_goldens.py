@@ -34,6 +34,8 @@ class llama:
     """A model and a context of llama.cpp, everything but the length and the threads at its defaults."""
 
     def __init__(self, path):
+        self._quiet = llama_cpp.llama_log_callback(lambda level, text, data: None)
+        llama_cpp.llama_log_set(self._quiet, ctypes.c_void_p(0))
         llama_cpp.llama_backend_init()
         p = llama_cpp.llama_model_default_params()
         self._model = llama_cpp.llama_model_load_from_file(path.encode(), p)
@@ -97,18 +99,22 @@ def main(path, folder):
             raise AssertionError("llama.cpp reads the prompt %s as other tokens" % name)
         runs[name] = (len(prompt), *engine.run(prompt, GREEDY))
 
-    text = reference_model.render_chat(source, real_prompts.CHAT)
-    prompt = bpe.encode(text).ids
-    if engine.tokenize(text) != prompt:
-        raise AssertionError("llama.cpp reads the chat as other tokens")
-    tokens, _ = engine.run(prompt, 16)
-    answer = tokens[len(prompt):]
-    answer = answer[:answer.index(source.meta("tokenizer.ggml.eos_token_id")) + 1]
-    print("chat: %r" % bpe.decode(answer[:-1], False))
-    if bpe.decode(answer[:-1], False) != real_prompts.CHAT_ANSWER:
-        raise AssertionError("unexpected answer")
-    arrays["chat/tokens"] = np.array(prompt, np.int32)
-    arrays["chat/greedy"] = np.array(answer, np.int32)
+    end = source.meta("tokenizer.ggml.eos_token_id")
+    index["chats"] = {}
+    for name, messages in real_prompts.CHATS.items():
+        text = reference_model.render_chat(source, messages)
+        prompt = bpe.encode(text).ids
+        if engine.tokenize(text) != prompt:
+            raise AssertionError("llama.cpp reads the chat as other tokens")
+        tokens, logits = engine.run(prompt, real_prompts.CHAT_STEPS)
+        answer = tokens[len(prompt):]
+        answer = answer[:answer.index(end) + 1] if end in answer else answer
+        two = np.sort(logits[len(prompt) - 1])[-2:]
+        index["chats"][name] = {"messages": messages, "greedy_text": bpe.decode(answer, False),
+                                "margin_of_the_first_token": float(two[1] - two[0])}
+        print(name, index["chats"][name])
+        arrays[name + "/tokens"] = np.array(prompt, np.int32)
+        arrays[name + "/greedy"] = np.array(answer, np.int32)
 
     model = reference_model.double_model(source)
     for name, (prompt, tokens, theirs) in runs.items():

@@ -71,21 +71,25 @@ def main(path, folder):
               (name, len(tokens), lead.min(), lead.argmin()))
         print(json.dumps(bpe.decode(out, False), ensure_ascii=False)[:300])
 
-    text = reference_model.render_chat(source, real_prompts.CHAT)
-    tokens = bpe.encode(text).ids
-    out, lead = (a[0].tolist() for a in reference_model.greedy(model, [tokens], 16))
-    out = out[:out.index(source.meta("tokenizer.ggml.eos_token_id")) + 1]
-    answer = bpe.decode(out[:-1], False)
-    print("chat: %r" % answer)
-    if answer != real_prompts.CHAT_ANSWER:
-        raise AssertionError("unexpected answer")
-    arrays["chat/text"] = np.frombuffer(text.encode(), np.uint8)
-    arrays["chat/tokens"] = np.array(tokens, np.int32)
-    arrays["chat/answer"] = np.frombuffer(answer.encode(), np.uint8)
-    arrays["chat/greedy"] = np.array(out, np.int32)
-    arrays["chat/greedy_margin"] = np.array(lead[:len(out)], np.float64)
-    index["chat"] = {"messages": real_prompts.CHAT, "text": text, "answer": answer,
-                     "smallest_greedy_margin": min(lead[:len(out)])}
+    end = source.meta("tokenizer.ggml.eos_token_id")
+    index["chats"] = {}
+    for name, messages in real_prompts.CHATS.items():
+        text = reference_model.render_chat(source, messages)
+        tokens = bpe.encode(text).ids
+        out, lead = (a[0] for a in reference_model.greedy(model, [tokens], real_prompts.CHAT_STEPS))
+        length = out.tolist().index(end) + 1
+        out, lead = out[:length], lead[:length]
+        answer = bpe.decode(out[:-1].tolist(), False)
+        print("%s: %r, smallest margin %.3e" % (name, answer, lead.min()))
+        if answer != real_prompts.CHAT_ANSWER:
+            raise AssertionError("unexpected answer")
+        arrays[name + "/text"] = np.frombuffer(text.encode(), np.uint8)
+        arrays[name + "/tokens"] = np.array(tokens, np.int32)
+        arrays[name + "/answer"] = np.frombuffer(answer.encode(), np.uint8)
+        arrays[name + "/greedy"] = out.astype(np.int32)
+        arrays[name + "/greedy_margin"] = lead
+        index["chats"][name] = {"messages": messages, "text": text, "answer": answer,
+                                "smallest_greedy_margin": float(lead.min())}
 
     size = golden_file.write(os.path.join(folder, "f64.golden"), arrays)
     index["arrays"] = {k: {"type": a.dtype.name, "shape": list(a.shape)} for k, a in arrays.items()}

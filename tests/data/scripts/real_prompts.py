@@ -60,6 +60,13 @@ PROSE = (
 
 PROMPTS = {"short": SHORT, "question": QUESTION, "code": CODE, "chinese": CHINESE, "prose": PROSE}
 
-# What a person asks, put through the model's own chat template with the turn of the assistant opened.
-CHAT = [{"role": "user", "content": "What is the capital of France?"}]
+# What a person asks, to be put through the model's own chat template with the assistant's turn opened. Where no system
+# message is given this template adds its own, and then "The" leads "L'" by 0.08 only: rounding activations to 8 bits
+# is enough to turn it. With an empty system message it leads by 1.3, so every precision must agree.
+QUESTION_ASKED = {"role": "user", "content": "What is the capital of France?"}
+CHATS = {
+    "chat": [QUESTION_ASKED],
+    "chat_empty_system": [{"role": "system", "content": ""}, QUESTION_ASKED],
+}
 CHAT_ANSWER = "The capital of France is Paris."
+CHAT_STEPS = 16
