@@ -10,7 +10,9 @@ namespace plait {
 /// A rule is one or more regular expressions, each applied to what the one before left: every match is a piece, and
 /// so is the text between two matches. The expressions are those that the models' authors publish in tokenizer.json,
 /// run by PCRE2 in Unicode mode, compiled to machine code where the system allows it. White space means the
-/// Unicode property White_Space. Immutable, so any number of threads may split at once.
+/// Unicode property White_Space; which characters are letters and digits is as in the Unicode version of PCRE2, so
+/// characters that were assigned after it may be cut differently. Immutable, so any number of threads may split at
+/// once.
 class pre_tokenizer {
 public:
     enum class engine {
