@@ -39,7 +39,7 @@ struct request {
     std::vector<std::int32_t> tokens;
     std::vector<chat_message> messages;
     std::optional<std::chrono::sys_seconds> date; ///< what a chat template that asks for the date gets
-    std::string text;                             ///< tokenised as it stands; special tokens are recognised where `parse_special` says so
+    std::string text; ///< tokenised as it stands; special tokens are recognised where `parse_special` says so
     bool parse_special = false;
 
     sampling_options sampling;
