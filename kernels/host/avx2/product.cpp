@@ -51,8 +51,9 @@ inline void finish(tile_args const& a, std::int64_t at, std::int64_t rows, __m25
     }
 }
 
-/// How far ahead of its use a block is asked for; further than the processor's own prefetch looks at a panel's end.
-constexpr int blocks_ahead = 6;
+/// How far ahead of their use weights are asked for: what memory delivers within its latency, and past a page's end,
+/// where the processor's own prefetch stops.
+constexpr int bytes_ahead = 5120;
 
 /// Adds one token's products with four columns of eight rows to 32-bit sums, for 8-bit weights. vpmaddubsw saturates:
 /// 255 * 127 * 2 is past 32767. So its unsigned operand is the weight's magnitude, at most 128 (as is -128's), and the
@@ -113,7 +114,7 @@ void multiply_blocks(tile_args const& a) noexcept
         auto q8 = a.x.q8;
         for (std::int64_t at = 0; at < blocks * Tokens; at += Tokens) {
             for (int line = 0; line < bytes; line += 64)
-                prefetch(block + blocks_ahead * bytes + line);
+                prefetch(block + bytes_ahead + line);
             for (int half = 0; half < 2; ++half) {
                 // Makes the second half load its activations again: kept for it, they would be spilled to the stack.
                 __asm__ volatile("" : "+r"(q8));

@@ -52,9 +52,10 @@ template<int Tokens>
     }
 }
 
-/// How far ahead of its use a block is asked for; further than the processor's own prefetch looks at a panel's end.
-constexpr int blocks_ahead = 6;
-constexpr int bytes_ahead = 1024;
+/// How far ahead of their use weights are asked for, in bytes: what memory delivers within its latency, and past a
+/// page's end, where the processor's own prefetch stops.
+constexpr int block_bytes_ahead = 5120;
+constexpr int column_bytes_ahead = 1024;
 
 template<weight_format Format, int Tokens>
 void multiply_blocks(tile_args const& a) noexcept
@@ -76,7 +77,7 @@ void multiply_blocks(tile_args const& a) noexcept
         auto bias = a.x.bias;
         for (std::int64_t b = 0; b < blocks; ++b) {
             for (int at = 0; at < bytes; at += 64)
-                prefetch(block + blocks_ahead * bytes + at);
+                prefetch(block + block_bytes_ahead + at);
             __m512i w[8];
             if constexpr (bytes8) {
                 for (int j = 0; j < 8; ++j)
@@ -146,7 +147,7 @@ inline void multiply_columns(tile_args const& a, std::int64_t p) noexcept
             w[i] = load_column<Format>(column + i * stride);
             // One stream that arithmetic slows down needs asking; several are best left to the processor's own
             // prefetch.
-            if constexpr (Panels == 1) prefetch(column + i * stride + bytes_ahead);
+            if constexpr (Panels == 1) prefetch(column + i * stride + column_bytes_ahead);
         }
         for (int t = 0; t < Tokens; ++t) {
             auto value = _mm512_set1_ps(x[t]);
