@@ -167,6 +167,8 @@ void check_reference(batch const& b, buffer<float> const& out)
     auto dims = static_cast<std::size_t>(s.dims);
     double const scale = 1 / std::sqrt(static_cast<double>(s.dims));
     std::size_t start = 0;
+    double worst = 0;
+    int wrong = 0;
     for (auto length : b.lengths()) {
         auto count = static_cast<std::size_t>(length);
         for (std::size_t head = 0; head < static_cast<std::size_t>(s.heads); ++head) {
@@ -214,13 +216,15 @@ void check_reference(batch const& b, buffer<float> const& out)
                     }
                     double bound = 0x1p-24 * (2 * static_cast<double>(dims + 3) * most_terms + 64) * terms;
                     double actual = out[(start + p) * static_cast<std::size_t>(s.q_cols()) + head * dims + d];
-                    REQUIRE(std::fabs(actual - expected) <= bound);
-                    REQUIRE(std::fabs(actual - expected) <= 2e-5);
+                    worst = std::max(worst, std::fabs(actual - expected));
+                    wrong += !(std::fabs(actual - expected) <= bound);
                 }
             }
         }
         start += count;
     }
+    CHECK(wrong == 0);
+    CHECK(worst < 2e-5);
 }
 
 std::vector<shape> shapes()

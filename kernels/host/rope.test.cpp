@@ -84,6 +84,7 @@ TEST_CASE("rotation turns each pair by position times frequency and passes the o
         problem p{s};
         auto out = p.run(isa::scalar, 1).qkv;
         auto frequencies = rope_frequencies(s.rope_dims, 1e4);
+        double worst = 0;
         for (auto const& chunk : chunks)
             for (std::int32_t r = 0; r < chunk.rows; ++r)
                 for (std::int32_t head = 0; head < s.heads + 2 * s.kv_heads; ++head) {
@@ -108,8 +109,9 @@ TEST_CASE("rotation turns each pair by position times frequency and passes the o
                         x[a] = turned;
                     }
                     for (std::size_t d = 0; d < x.size(); ++d)
-                        REQUIRE(std::fabs(out[at + d] - x[d]) < 2e-6);
+                        worst = std::max(worst, std::fabs(out[at + d] - x[d]));
                 }
+        CHECK(worst < 2e-6);
     }
 }
 
@@ -120,6 +122,7 @@ TEST_CASE("keys and values are found at their place in the page, in the stored t
         auto out = p.run(isa::scalar, 1);
         auto layout = layout_of(s.type, s.dims);
         auto dims = static_cast<std::size_t>(s.dims);
+        int wrong = 0;
         for (auto const& chunk : chunks)
             for (std::int32_t r = 0; r < chunk.rows; ++r)
                 for (std::size_t head = 0; head < static_cast<std::size_t>(s.kv_heads); ++head)
@@ -137,22 +140,23 @@ TEST_CASE("keys and values are found at their place in the page, in the stored t
                             std::memcpy(&scale, part + layout.scales_offset + ((value ? 16 : 0) + slot) * 4, 4);
                             for (std::size_t d = 0; d < dims; ++d)
                                 largest = std::max(largest, std::fabs(x[d]));
-                            CHECK(scale == largest / 127.0f);
+                            wrong += scale != largest / 127.0f;
                         }
                         for (std::size_t d = 0; d < dims; ++d) {
                             auto const* from = part + (value ? layout.values_offset : 0) +
                                                (value ? slot * dims + d : d * 16 + slot) * element_bytes(s.type);
-                            if (s.type == kv_type::f32) REQUIRE(std::memcmp(from, x + d, 4) == 0);
+                            if (s.type == kv_type::f32) wrong += std::memcmp(from, x + d, 4) != 0;
                             if (s.type == kv_type::f16) {
                                 std::uint16_t half = f32_to_f16(x[d]);
-                                REQUIRE(std::memcmp(from, &half, 2) == 0);
+                                wrong += std::memcmp(from, &half, 2) != 0;
                             }
                             if (s.type == kv_type::q8) {
                                 auto stored = static_cast<float>(static_cast<std::int8_t>(*from)) * scale;
-                                REQUIRE(std::fabs(stored - x[d]) <= 0.5001f * scale);
+                                wrong += !(std::fabs(stored - x[d]) <= 0.5001f * scale);
                             }
                         }
                     }
+        CHECK(wrong == 0);
     }
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t block = 64;
 constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
-constexpr draw_range everything = {0, 1, std::numeric_limits<float>::lowest(),
+constexpr draw_range everything = {std::numeric_limits<float>::max(), 1, std::numeric_limits<float>::lowest(),
                                    std::numeric_limits<std::int32_t>::max()};
 
 // Unsigned integers in the order of the logits; both zeros are one.
@@ -65,7 +65,7 @@ public:
 
 private:
     template<class Visit>
-    void visit(draw_range const& range, Visit visit) const;
+    void visit(draw_range const& range, float highest, Visit visit) const;
     template<class Units>
     void keep(draw_range& range, std::int64_t count, float top_p, Units units) const;
     void keep_count(draw_range& range, std::int64_t count) const;
@@ -85,12 +85,24 @@ private:
     float log_sum_ = 0;
 };
 
-// Calls `visit(first token, count)` for each block that can hold tokens of the range.
+// Calls `visit(first token, tokens, bits)` for each block with tokens in the range and not above `highest`, a bit for
+// each.
 template<class Visit>
-void row_sampler::visit(draw_range const& range, Visit visit) const
+void row_sampler::visit(draw_range const& range, float highest, Visit visit) const
 {
-    for (std::int64_t b = 0; b < blocks_; ++b)
-        if (maxima_[b] >= range.lowest) visit(b * block, std::min(block, vocabulary_ - b * block));
+    for (std::int64_t b = 0; b < blocks_; ++b) {
+        if (!(maxima_[b] >= range.lowest)) continue;
+        auto first = b * block;
+        auto tokens = std::min(block, vocabulary_ - first);
+        auto bits = kernels_.match(logits_ + first, tokens, range.lowest, highest);
+        if (first + tokens - 1 > range.last_token)
+            for (auto rest = bits; rest != 0; rest &= rest - 1) {
+                auto i = std::countr_zero(rest);
+                if (!range.keeps(logits_[first + i], static_cast<std::int32_t>(first + i)))
+                    bits &= ~(std::uint64_t{1} << i);
+            }
+        if (bits != 0) visit(first, tokens, bits);
+    }
 }
 
 // Shortens the range to the shortest prefix with enough units: `count` of them, or the fraction `top_p` of all in the
@@ -101,29 +113,20 @@ void row_sampler::keep(draw_range& range, std::int64_t count, float top_p, Units
 {
     std::int64_t wanted = count;
     std::uint32_t prefix = 0;
-    std::uint32_t mask = 0;
     std::int64_t block_units[block];
     auto narrowed = range;
+    float highest = everything.max;
     for (auto [shift, bits] : {std::pair{21, 11}, std::pair{10, 11}, std::pair{0, 10}}) {
         std::int64_t buckets[2048] = {};
         auto const digits = (1u << bits) - 1;
-        visit(narrowed, [&, shift = shift](std::int64_t first, std::int64_t tokens) {
-            std::uint32_t found[block];
-            std::int64_t from[block];
-            int count_found = 0;
-            for (std::int64_t i = 0; i < tokens; ++i) {
-                auto key = key_of(logits_[first + i]);
-                found[count_found] = key >> shift & digits;
-                from[count_found] = i;
-                count_found +=
-                    (key & mask) == prefix && range.keeps(logits_[first + i], static_cast<std::int32_t>(first + i));
-            }
-            if (count_found == 0) return;
+        visit(narrowed, highest, [&, shift = shift](std::int64_t first, std::int64_t tokens, std::uint64_t found) {
             units(first, tokens, block_units);
-            for (int i = 0; i < count_found; ++i)
-                buckets[found[i]] += block_units[from[i]];
+            for (; found != 0; found &= found - 1) {
+                auto i = std::countr_zero(found);
+                buckets[key_of(logits_[first + i]) >> shift & digits] += block_units[i];
+            }
         });
-        if (mask == 0) {
+        if (shift == 21) {
             std::int64_t total = 0;
             for (auto bucket : buckets)
                 total += bucket;
@@ -136,19 +139,23 @@ void row_sampler::keep(draw_range& range, std::int64_t count, float top_p, Units
         for (; buckets[digit] < wanted; --digit)
             wanted -= buckets[digit];
         prefix |= digit << shift;
-        mask |= digits << shift;
-        narrowed.lowest = std::max(range.lowest, logit_of(prefix));
+        if (logit_of(prefix) > range.lowest) {
+            narrowed.lowest = logit_of(prefix);
+            narrowed.last_token = everything.last_token;
+        }
+        highest = logit_of(prefix | ((1u << shift) - 1));
     }
     // What is left are equal logits, lower ids first.
-    range.lowest = logit_of(prefix);
+    range = narrowed;
     auto last_token = range.last_token;
-    visit(range, [&](std::int64_t first, std::int64_t tokens) {
+    visit(range, highest, [&](std::int64_t first, std::int64_t tokens, std::uint64_t found) {
+        if (wanted <= 0) return;
         units(first, tokens, block_units);
-        for (std::int64_t i = 0; i < tokens && wanted > 0; ++i)
-            if (logits_[first + i] == range.lowest) {
-                wanted -= block_units[i];
-                last_token = static_cast<std::int32_t>(first + i);
-            }
+        for (; found != 0 && wanted > 0; found &= found - 1) {
+            auto i = std::countr_zero(found);
+            wanted -= block_units[i];
+            last_token = static_cast<std::int32_t>(first + i);
+        }
     });
     range.last_token = last_token;
 }
@@ -196,10 +203,11 @@ void row_sampler::write_best(std::int64_t count, token_logprob* out) const
     auto range = everything;
     keep_count(range, count);
     std::int64_t found = 0;
-    visit(range, [&](std::int64_t first, std::int64_t tokens) {
-        for (auto t = first; t < first + tokens; ++t)
-            if (range.keeps(logits_[t], static_cast<std::int32_t>(t)))
-                out[found++] = {static_cast<std::int32_t>(t), logits_[t]};
+    visit(range, everything.max, [&](std::int64_t first, std::int64_t, std::uint64_t bits) {
+        for (; bits != 0; bits &= bits - 1) {
+            auto token = first + std::countr_zero(bits);
+            out[found++] = {static_cast<std::int32_t>(token), logits_[token]};
+        }
     });
     std::sort(out, out + found, [](token_logprob const& a, token_logprob const& b) {
         return a.logprob != b.logprob ? a.logprob > b.logprob : a.token < b.token;

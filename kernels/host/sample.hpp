@@ -105,6 +105,9 @@ struct sample_kernels {
     /// units[i] = exp((l - max) * inverse_temperature) in units of 2^-40, ties to even, for `count` tokens, at most 64.
     void (*weigh)(float const* logits, std::int64_t count, float max, float inverse_temperature,
                   std::int64_t* units) noexcept;
+    /// A bit for each of `count` tokens, at most 64, whose logit is neither below `lowest`, which is finite, nor above
+    /// `highest`.
+    std::uint64_t (*match)(float const* logits, std::int64_t count, float lowest, float highest) noexcept;
     /// The draw; `maxima` lets it pass over blocks that can't win. -1 if nothing is kept.
     std::int32_t (*draw)(float const* logits, std::int64_t vocabulary, float const* maxima, draw_range const& range,
                          sample_params const& params) noexcept;

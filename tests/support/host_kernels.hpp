@@ -39,11 +39,10 @@ bool same_bits(buffer<T> const& a, buffer<T> const& b)
 template<class Op, class Args>
 void run_all(Op op, Args const& args, unsigned workers = 1)
 {
-    buffer<std::byte> scratch(1 << 20);
-    for (unsigned i = 0; i < workers; ++i) {
-        std::memset(scratch.data(), 0xff, scratch.size()); // what an operation finds there must not matter
+    // What an operation finds in its scratch must not matter: NaN at first, then what others left.
+    static buffer<std::byte> scratch(1 << 20, std::byte{0xff});
+    for (unsigned i = 0; i < workers; ++i)
         op(args, share{i, workers, scratch});
-    }
 }
 
 /// Normally distributed numbers.

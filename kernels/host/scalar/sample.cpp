@@ -33,6 +33,14 @@ void weigh(float const* logits, std::int64_t count, float max, float inverse_tem
         units[i] = weight_units(exp((logits[i] - max) * inverse_temperature));
 }
 
+std::uint64_t match(float const* logits, std::int64_t count, float lowest, float highest) noexcept
+{
+    std::uint64_t bits = 0;
+    for (std::int64_t i = 0; i < count; ++i)
+        bits |= static_cast<std::uint64_t>(logits[i] >= lowest && logits[i] <= highest) << i;
+    return bits;
+}
+
 std::int32_t draw(float const* logits, std::int64_t vocabulary, float const*, draw_range const& range,
                   sample_params const& params) noexcept
 {
@@ -51,6 +59,6 @@ std::int32_t draw(float const* logits, std::int64_t vocabulary, float const*, dr
 
 } // namespace
 
-sample_kernels const sampling = {block_maxima, exp_sum, weigh, draw};
+sample_kernels const sampling = {block_maxima, exp_sum, weigh, match, draw};
 
 } // namespace plait::host::scalar

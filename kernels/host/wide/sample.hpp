@@ -69,6 +69,19 @@ struct sampling {
         std::memcpy(units + i, part, static_cast<std::size_t>(count - i) * sizeof(std::int64_t));
     }
 
+    static std::uint64_t match(float const* logits, std::int64_t count, float lowest, float highest) noexcept
+    {
+        auto const low = L::set(lowest);
+        auto const high = L::set(highest);
+        std::uint64_t bits = 0;
+        for (std::int64_t i = 0; i < count; i += 16) {
+            auto v = load_logits(logits + i, count - i);
+            auto outside = L::greater(low, v) | L::greater(v, high);
+            bits |= static_cast<std::uint64_t>(~outside & 0xffffu) << i;
+        }
+        return bits;
+    }
+
     static vector gumbel(words bits) noexcept
     {
         auto u = L::fma(L::to_float(L::template shift_right<9>(bits)), L::set(0x1p-23f), L::set(0x1p-24f));
@@ -147,7 +160,7 @@ struct sampling {
         return token;
     }
 
-    static constexpr sample_kernels kernels = {block_maxima, exp_sum, weigh, draw};
+    static constexpr sample_kernels kernels = {block_maxima, exp_sum, weigh, match, draw};
 };
 
 } // namespace plait::host::wide
