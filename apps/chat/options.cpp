@@ -1,0 +1,228 @@
+#include <plait/apps/chat/options.hpp>
+
+#include <plait/apps/chat/printable.hpp>
+#include <plait/model/utf8.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <sstream>
+
+namespace plait::chat {
+
+namespace {
+
+constexpr auto exit_statuses = R"(Exit status:
+  0    done
+  1    a file, the input, the memory or the engine failed
+  2    the command line is wrong
+  130  interrupted by Ctrl-C (another signal that ends it: 128 + its number)
+
+Without --prompt, and with a terminal, it chats; /help lists the commands. Otherwise all of standard input is one
+prompt, an end of line at its end left out. Only the answer goes to standard output.)";
+
+/// Strict: the whole text is one number.
+template<class T>
+std::optional<T> number(std::string_view text)
+{
+    T value{};
+    auto const [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (failed != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return value;
+}
+
+std::string shown(double value)
+{
+    std::ostringstream out;
+    out << value;
+    return out.str();
+}
+
+/// A real number from `low` to `high`; the ends count where they are `closed`. Never NaN.
+CLI::Validator real(double low, bool low_closed, double high, bool high_closed)
+{
+    auto const range =
+        std::string(low_closed ? "[" : "(") + shown(low) + ", " + shown(high) + (high_closed ? "]" : ")");
+    auto check = [=](std::string& text) -> std::string {
+        auto const value = number<double>(text);
+        bool const good =
+            value && (low_closed ? *value >= low : *value > low) && (high_closed ? *value <= high : *value < high);
+        return good ? std::string() : text + " is not a number in " + range;
+    };
+    return CLI::Validator(check, "in " + range);
+}
+
+CLI::Validator whole(std::int64_t low, std::int64_t high = std::numeric_limits<std::int64_t>::max())
+{
+    auto range = "at least " + std::to_string(low);
+    if (high != std::numeric_limits<std::int64_t>::max())
+        range = "from " + std::to_string(low) + " to " + std::to_string(high);
+    auto check = [=](std::string& text) -> std::string {
+        auto const value = number<std::int64_t>(text);
+        return value && *value >= low && *value <= high ? std::string() : text + " is not a whole number " + range;
+    };
+    return CLI::Validator(check, range);
+}
+
+CLI::Validator unsigned_number()
+{
+    auto check = [](std::string& text) -> std::string {
+        return number<std::uint64_t>(text) ? std::string() : text + " is not a whole number from 0 to 2^64-1";
+    };
+    return CLI::Validator(check, "from 0 to 2^64-1");
+}
+
+CLI::Validator words()
+{
+    auto check = [](std::string& text) -> std::string {
+        if (text.empty()) return "is empty";
+        auto const valid = valid_utf8_prefix(text);
+        return valid == text.size() ? std::string() : "not UTF-8 at byte " + std::to_string(valid);
+    };
+    return CLI::Validator(check, "");
+}
+
+CLI::Validator bytes()
+{
+    auto check = [](std::string& text) -> std::string {
+        auto const value = parse_bytes(text);
+        if (!value) return text + " is not a size such as 123456, 512MiB or 1.5GiB";
+        text = std::to_string(*value);
+        return {};
+    };
+    return CLI::Validator(check, "such as 512MiB");
+}
+
+} // namespace
+
+std::optional<std::int64_t> parse_bytes(std::string_view text)
+{
+    auto const digits = std::min(text.find_first_not_of("0123456789."), text.size());
+    auto const value = number<double>(text.substr(0, digits));
+    auto unit = text.substr(digits);
+    if (!value) return std::nullopt;
+    double factor = 1;
+    if (!unit.empty() && unit != "B") {
+        auto const power = std::string_view("KMGT").find(unit.front());
+        unit.remove_prefix(1);
+        if (power == std::string_view::npos || (!unit.empty() && unit != "iB")) return std::nullopt;
+        factor = std::ldexp(1.0, 10 * (static_cast<int>(power) + 1));
+    }
+    double const result = *value * factor;
+    if (!(result >= 1 && result <= 0x1p62)) return std::nullopt;
+    return static_cast<std::int64_t>(result);
+}
+
+command_line parse(int count, char const* const* arguments, std::string const& version)
+{
+    settings out;
+    // What a person expects of a small model: some variety, no nonsense.
+    out.sampling.temperature = 0.7f;
+    out.sampling.top_k = 40;
+    out.sampling.top_p = 0.95f;
+    out.sampling.min_p = 0.05f;
+    out.engine.sequences = 1;
+
+    std::string prompt;
+    std::string kv = "f16";
+    std::string mode = "native";
+    std::uint64_t seed = 0;
+
+    CLI::App app("Chats with a language model.", "plait-chat");
+    app.footer(exit_statuses);
+    app.set_version_flag("--version", "plait-chat " + version);
+
+    auto* const model = app.add_option("--model", out.engine.model, "A GGUF file")->type_name("FILE")->required();
+    auto* const prompt_option =
+        app.add_option("--prompt", prompt, "Answers TEXT and leaves")->type_name("TEXT")->check(words());
+    app.add_option("--system", out.system, "What the model is told first")->type_name("TEXT")->check(words());
+    app.add_option("--max-tokens", out.max_tokens, "Longest answer; default: to the end of the context")
+        ->type_name("N")
+        ->check(whole(1));
+    app.add_option("--stop", out.stop, "Ends an answer before TEXT; may be given several times")
+        ->type_name("TEXT")
+        ->check(words())
+        ->allow_extra_args(false);
+
+    std::string const sampling = "Sampling";
+    app.add_option("--temperature", out.sampling.temperature, "0: the most likely token")
+        ->type_name("X")
+        ->check(real(0, true, 100, true))
+        ->capture_default_str()
+        ->group(sampling);
+    app.add_option("--top-k", out.sampling.top_k, "Among the N most likely; 0: all")
+        ->type_name("N")
+        ->check(whole(0, std::numeric_limits<std::int32_t>::max()))
+        ->capture_default_str()
+        ->group(sampling);
+    app.add_option("--top-p", out.sampling.top_p, "Among the most likely that have this probability together")
+        ->type_name("X")
+        ->check(real(0, false, 1, true))
+        ->capture_default_str()
+        ->group(sampling);
+    app.add_option("--min-p", out.sampling.min_p, "Among those at least this likely relative to the best")
+        ->type_name("X")
+        ->check(real(0, true, 1, false))
+        ->capture_default_str()
+        ->group(sampling);
+    app.add_option("--repetition-penalty", out.sampling.repetition_penalty, "Above 1: repeats less")
+        ->type_name("X")
+        ->check(real(0.01, true, 100, true))
+        ->capture_default_str()
+        ->group(sampling);
+    auto* const seed_option = app.add_option("--seed", seed, "The same answers again; default: others each time")
+                                  ->type_name("N")
+                                  ->check(unsigned_number())
+                                  ->group(sampling);
+
+    std::string const machine = "Machine";
+    app.add_option("--threads", out.engine.threads, "Default: the processors that this process may use")
+        ->type_name("N")
+        ->check(whole(1, 1024))
+        ->group(machine);
+    app.add_option("--context", out.engine.context, "Tokens of the conversation; default: the model's, or what fits")
+        ->type_name("N")
+        ->check(whole(1))
+        ->group(machine);
+    app.add_option("--memory", out.engine.memory, "At most; default: most of what is free")
+        ->type_name("BYTES")
+        ->transform(bytes())
+        ->group(machine);
+    app.add_option("--kv", kv, "How keys and values are stored")
+        ->type_name("TYPE")
+        ->check(CLI::IsMember({"f32", "f16", "q8"}))
+        ->capture_default_str()
+        ->group(machine);
+    app.add_option("--numerics", mode, "f32: the reference, slower and larger")
+        ->type_name("MODE")
+        ->check(CLI::IsMember({"native", "f32"}))
+        ->capture_default_str()
+        ->group(machine);
+    app.add_flag("--plan", out.show_plan, "Prints what the memory is for, and leaves")->group(machine);
+
+    command_line result;
+    try {
+        app.parse(count, arguments);
+        if (out.engine.model.empty()) throw CLI::ValidationError(model->get_name(), "is empty");
+    } catch (CLI::Success const& wanted) {
+        std::ostringstream to_output;
+        std::ostringstream to_error;
+        app.exit(wanted, to_output, to_error);
+        result.output = to_output.str();
+        return result;
+    } catch (CLI::ParseError const& wrong) {
+        result.error = printable_line(wrong.what()) + " (--help lists the options)";
+        result.status = exit_usage;
+        return result;
+    }
+    if (prompt_option->count() > 0) out.prompt = prompt;
+    if (seed_option->count() > 0) out.sampling.seed = seed;
+    out.engine.kv = kv == "f32" ? kv_type::f32 : kv == "q8" ? kv_type::q8 : kv_type::f16;
+    out.engine.mode = mode == "f32" ? numerics::f32 : numerics::native;
+    result.given = std::move(out);
+    return result;
+}
+
+} // namespace plait::chat

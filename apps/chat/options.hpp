@@ -1,0 +1,46 @@
+#pragma once
+
+#include <plait/engine/options.hpp>
+#include <plait/engine/request.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace plait::chat {
+
+/// What the program's exit status says.
+enum exit_status : int {
+    exit_ok = 0,
+    exit_failure = 1,      ///< a file, the input, the memory or the engine failed
+    exit_usage = 2,        ///< the command line is wrong
+    exit_interrupted = 130 ///< Ctrl-C; another signal that ends the program gives 128 + its number
+};
+
+/// The command line, checked as far as it can be without the model.
+struct settings {
+    engine_options engine;
+    sampling_options sampling;
+    std::int64_t max_tokens = 0;
+    std::vector<std::string> stop;
+    std::string system;
+    std::optional<std::string> prompt;
+    bool show_plan = false;
+};
+
+/// A command line is settings, or something to print and a status to leave with.
+struct command_line {
+    std::optional<settings> given;
+    std::string output; ///< for standard output
+    std::string error;  ///< one line for standard error
+    int status = exit_ok;
+};
+
+command_line parse(int count, char const* const* arguments, std::string const& version);
+
+/// A size such as 123456, 512MiB or 1.5GiB in bytes; K, M, G and T alone mean the same powers of 1024. Empty where
+/// `text` is something else, or not from 1 to 2^62.
+std::optional<std::int64_t> parse_bytes(std::string_view text);
+
+} // namespace plait::chat
