@@ -161,7 +161,7 @@ CO_TEST_CASE("methods interleave at awaits and nowhere else")
                 auto back = co_await ask<&gatekeeper::pass>(r, n);
                 CHECK(back == n);
             };
-            s.start(co_invoke(asks, i));
+            s.start(asks, i);
         }
         for (std::string seen; seen != "(1(2";) {
             seen = co_await ask<&gatekeeper::seen>(r);
@@ -230,7 +230,7 @@ CO_TEST_CASE("an ask held back by an exclusive section is cancelled at once")
     }
     auto body = [&](scope& s) -> task<> {
         auto asks = [&]() -> task<> { static_cast<void>(co_await ask<&gatekeeper::pass>(r, 2)); };
-        s.start(asks());
+        s.start(asks);
         while (r.depth() != 1) {
             co_await this_task::yield();
         }
@@ -251,7 +251,7 @@ CO_TEST_CASE("a cancelled ask stops its method and waits for it")
             auto outcome = co_await as_result(ask<&gatekeeper::pass>(r, 1));
             cancelled = outcome.error() == errc::cancelled;
         };
-        s.start(asks());
+        s.start(asks);
         for (std::string seen; seen != "(1";) {
             seen = co_await ask<&gatekeeper::seen>(r);
         }
@@ -277,7 +277,7 @@ CO_TEST_CASE("a full mailbox suspends its sender")
                 ++sent;
             }
         };
-        s.start(sends());
+        s.start(sends);
         while (r.depth() != 257) {
             co_await this_task::yield();
         }
@@ -311,7 +311,7 @@ CO_TEST_CASE("a sender cancelled while it waits for room has sent nothing")
                 cancelled = e.condition() == errc::cancelled;
             }
         };
-        s.start(sends());
+        s.start(sends);
         while (r.depth() != 257) {
             co_await this_task::yield();
         }
@@ -345,7 +345,7 @@ CO_TEST_CASE("senders that wait for room at an actor that stops answer receiver_
             }
         };
         for (int i = 0; i < 3; ++i) {
-            s.start(sends());
+            s.start(sends);
         }
         while (r.depth() != 259) {
             co_await this_task::yield();
@@ -586,7 +586,7 @@ CO_TEST_CASE("a stop that races with an answer resumes the asker once")
                     ++cancelled;
                 }
             };
-            s.start(asks());
+            s.start(asks);
             for (int i = 0; i < round % 7; ++i) {
                 co_await this_task::yield();
             }
@@ -614,7 +614,7 @@ CO_TEST_CASE("an actor that stops while many ask it answers every one")
                 }
             };
             for (int i = 0; i < 20; ++i) {
-                s.start(asks());
+                s.start(asks);
             }
             for (int i = 0; i < round; ++i) {
                 co_await this_task::yield();

@@ -50,7 +50,7 @@ CO_TEST_CASE("a full channel suspends its sender")
         }
     };
     auto body = [&](scope& s) -> task<> {
-        s.start(sender());
+        s.start(sender);
         co_await this_task::yield();
         CHECK(sent == 2);
         CHECK(c.size() == 2);
@@ -110,10 +110,10 @@ CO_TEST_CASE("closing a channel wakes all that wait on it")
         }
     };
     auto body = [&](scope& s) -> task<> {
-        s.start(receiver());
-        s.start(receiver());
-        s.start(sender());
-        s.start(sender());
+        s.start(receiver);
+        s.start(receiver);
+        s.start(sender);
+        s.start(sender);
         co_await this_task::yield();
         CHECK(ended == 0);
         empty.close();
@@ -133,7 +133,7 @@ CO_TEST_CASE("a channel without room hands values over")
         }
     };
     auto body = [&](scope& s) -> task<> {
-        s.start(sender());
+        s.start(sender);
         for (int i = 0; i < 10; ++i) {
             auto value = co_await c.receive();
             CHECK(**value == i);
@@ -147,7 +147,7 @@ CO_TEST_CASE("a cancelled receiver loses no value and a cancelled sender sends n
     channel<int> c(1);
     auto receives = [&](scope& s) -> task<> {
         auto wait = [&]() -> task<> { static_cast<void>(co_await c.receive()); };
-        s.start(wait());
+        s.start(wait);
         co_await this_task::yield();
         s.request_stop();
     };
@@ -155,7 +155,7 @@ CO_TEST_CASE("a cancelled receiver loses no value and a cancelled sender sends n
     CHECK(c.try_send(1));
     auto sends = [&](scope& s) -> task<> {
         auto wait = [&]() -> task<> { co_await c.send(2); };
-        s.start(wait());
+        s.start(wait);
         co_await this_task::yield();
         s.request_stop();
     };
@@ -170,7 +170,7 @@ CO_TEST_CASE("a value handed over before the stop is received")
     std::optional<int> got;
     auto body = [&](scope& s) -> task<> {
         auto wait = [&]() -> task<> { got = co_await c.receive(); };
-        s.start(wait());
+        s.start(wait);
         co_await this_task::yield();
         CHECK(c.try_send(7));
         s.request_stop();

@@ -113,7 +113,7 @@ CO_TEST_CASE("a long sleep on the machine's clock is cut short by a stop")
     auto sleeper = [&]() -> task<> { co_await c.sleep_for(24h); };
     auto start = c.now();
     auto body = [&](scope& s) -> task<> {
-        s.start(sleeper());
+        s.start(sleeper);
         co_await this_task::yield();
         s.request_stop();
     };
@@ -146,7 +146,7 @@ CO_TEST_CASE("a stop that races with a timer resumes once")
             }
         };
         auto body = [&](scope& s) -> task<> {
-            s.start(sleeper());
+            s.start(sleeper);
             co_await c.sleep_for(20us);
             s.request_stop();
         };

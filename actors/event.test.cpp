@@ -14,8 +14,8 @@ CO_TEST_CASE("an event resumes all that wait and stays set until reset")
         ++resumed;
     };
     auto body = [&](scope& s) -> task<> {
-        s.start(waits());
-        s.start(waits());
+        s.start(waits);
+        s.start(waits);
         co_await this_task::yield();
         CHECK(resumed == 0);
         e.set();

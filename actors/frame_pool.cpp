@@ -17,9 +17,9 @@ namespace plait {
 
 namespace {
 
-constexpr std::size_t granule = 64;
-constexpr std::size_t classes = 16; // frames up to 1 KiB; larger ones are rare and go to the heap
-constexpr unsigned kept = 1024;     // per class and thread: bounds what a thread that only frees can hoard
+[[maybe_unused]] constexpr std::size_t granule = 64;
+constexpr std::size_t classes = 16;              // up to 1 KiB; larger frames are rare and go to the heap
+[[maybe_unused]] constexpr unsigned kept = 1024; // per class and thread: bounds what a thread that only frees hoards
 
 struct free_block {
     free_block* next;

@@ -23,6 +23,15 @@ public:
     /// Runs `t` beside the caller: it starts when the caller next waits. What it throws becomes the scope's failure.
     void start(task<> t);
 
+    /// Calls `f` with copies of the arguments and keeps it alive until its task ends. For a lambda that captures: its
+    /// captures live in it, and a local of the body is gone when the body has ended, before the tasks are joined.
+    template<class F, class... Args>
+        requires std::invocable<F&, Args...>
+    void start(F f, Args... args)
+    {
+        start(co_invoke(std::move(f), std::move(args)...));
+    }
+
     /// Asks everything in the scope to stop. What ends with `errc::cancelled` for it is not a failure.
     void request_stop() noexcept;
 

@@ -54,8 +54,8 @@ CO_TEST_CASE("a scope joins what was started in it")
             co_await this_task::yield();
             ++ended;
         };
-        s.start(child());
-        s.start(child());
+        s.start(child);
+        s.start(child);
         CHECK(s.running() == 2);
         CHECK(ended == 0);
         co_return;
@@ -89,7 +89,7 @@ CO_TEST_CASE("a body that throws still has its tasks joined")
             co_await this_task::yield();
             ended = true;
         };
-        s.start(child());
+        s.start(child);
         co_await this_task::yield();
         throw std::runtime_error("body");
     };
@@ -187,7 +187,7 @@ CO_TEST_CASE("a hundred thousand waiting tasks are cancelled by one stop")
     };
     auto body = [&](scope& s) -> task<> {
         for (int i = 0; i < 100'000; ++i) {
-            s.start(waits());
+            s.start(waits);
         }
         co_await this_task::yield();
         s.request_stop();
