@@ -3,20 +3,14 @@
 #include <plait/kernels/host/attention_split.hpp>
 #include <plait/kernels/host/math.hpp>
 #include <plait/kernels/host/product.hpp>
-#include <plait/kernels/host/wide/rows.hpp>
+#include <plait/kernels/host/wide/attention_block.hpp>
 
 namespace plait::host::wide {
-
-inline constexpr int tile_keys = static_cast<int>(attention_tile);
-inline constexpr int tile_pages = tile_keys / static_cast<int>(page_tokens);
 
 /// What an item covers: all its queries (row by row, the heads of a row side by side) go through each tile of keys
 /// while it is in the nearest cache, in blocks: a block's scores, weights and sums never leave it either.
 inline constexpr int most_queries = 64;
 inline constexpr int most_item_heads = 16;
-inline constexpr int most_dims = 512;
-/// Floats between queries: a constant, so that one address serves a whole block; and no multiple of a cache's period.
-inline constexpr int query_stride = most_dims + 16;
 
 /// Rows of a tile of queries for `group` query heads on one KV head.
 constexpr std::int32_t query_rows(std::int32_t group) noexcept
@@ -27,8 +21,6 @@ constexpr std::int32_t query_rows(std::int32_t group) noexcept
 template<class L, kv_type Type>
 class attention_kernel {
 public:
-    using vector = typename L::vector;
-
     attention_kernel(attention_args const& args, std::byte* scratch, product_table const& table) noexcept
         : args_(args)
         , table_(table)
@@ -38,11 +30,12 @@ public:
     {
         auto* p = reinterpret_cast<float*>(scratch);
         scores_ = p;
-        sums_ = scores_ + block_queries_padded * tile_keys;
+        sums_ = scores_ + 16 * tile_keys;
         largest_ = sums_ + most_queries * 16;
         factors_ = largest_ + most_queries + 16;
         queries_ = factors_ + 16;
         out_ = queries_ + most_queries * query_stride;
+        converted_ = out_ + most_queries * stride_;
     }
 
     void run(attention_item const& item) noexcept
@@ -60,62 +53,13 @@ public:
     }
 
 private:
-    static constexpr int block_queries = L::block_queries;
     static constexpr int block_vectors = L::block_vectors;
-    static constexpr int block_queries_padded = 16;
 
     /// The keys of a tile that a row sees, relative to the tile's first; empty if `first >= last`.
     struct visible {
         int first;
         int last;
     };
-
-    // Queries that go through the registers together; every size has code of its own.
-    static int block_size(int queries) noexcept
-    {
-        if (queries >= block_queries) return block_queries;
-        return queries > 8 ? (queries + 1) / 2 : queries == 7 ? 4 : queries;
-    }
-    template<class F>
-    static void dispatch(int size, F f) noexcept
-    {
-        switch (size) {
-        case 1:
-            f.template operator()<1>();
-            break;
-        case 2:
-            f.template operator()<2>();
-            break;
-        case 3:
-            f.template operator()<3>();
-            break;
-        case 4:
-            f.template operator()<4>();
-            break;
-        case 5:
-            f.template operator()<5>();
-            break;
-        case 6:
-            f.template operator()<6>();
-            break;
-        default:
-            if constexpr (block_queries >= 8)
-                if (size == 8) f.template operator()<8>();
-            if constexpr (block_queries >= 12)
-                if (size == 12) f.template operator()<12>();
-        }
-    }
-
-    static vector load_stored(std::byte const* p) noexcept
-    {
-        if constexpr (Type == kv_type::f32)
-            return L::load(reinterpret_cast<float const*>(p));
-        else if constexpr (Type == kv_type::f16)
-            return L::load_f16(reinterpret_cast<std::uint16_t const*>(p));
-        else
-            return L::load_i8(reinterpret_cast<std::int8_t const*>(p));
-    }
-    static constexpr int bytes = static_cast<int>(element_bytes(Type));
 
     visible visible_to(int row, std::int32_t tile) const noexcept
     {
@@ -153,62 +97,55 @@ private:
         int const pages = (last + 15) / 16;
         for (int p = first_page; p < pages; ++p) {
             auto page = static_cast<std::size_t>(item_.chunk->pages[tile / 16 + p]);
-            parts_[p] = args_.kv.pages + page * args_.kv.page_stride +
-                        static_cast<std::size_t>(item_.kv_head) * layout_.head_bytes;
+            auto const* part = args_.kv.pages + page * args_.kv.page_stride +
+                               static_cast<std::size_t>(item_.kv_head) * layout_.head_bytes;
+            parts_.keys[p] = part;
+            parts_.values[p] = part + layout_.values_offset;
+            bool const scaled = Type == kv_type::q8;
+            auto const* scales = reinterpret_cast<float const*>(part + layout_.scales_offset);
+            parts_.key_scales[p] = scaled ? scales : nullptr;
+            parts_.value_scales[p] = scaled ? scales + page_tokens : nullptr;
         }
+        // Several blocks share the work of a conversion.
+        if (Type != kv_type::f32 && count_ >= 2 * L::block_queries) {
+            convert(first_page, pages);
+            blocks<kv_type::f32>(first_page, pages);
+        } else {
+            blocks<Type>(first_page, pages);
+        }
+    }
+
+    // Copies the pages of a tile to F32.
+    void convert(int first_page, int pages) noexcept
+    {
+        using type = stored<L, Type>;
+        float* to = converted_;
+        for (int p = first_page; p < pages; ++p)
+            for (auto* part : {&parts_.keys[p], &parts_.values[p]}) {
+                for (int i = 0; i < dims_; ++i)
+                    L::store(to + 16 * i, type::load(*part + 16 * i * type::bytes));
+                *part = reinterpret_cast<std::byte const*>(to);
+                to += 16 * dims_;
+            }
+    }
+
+    template<kv_type Read>
+    void blocks(int first_page, int pages) noexcept
+    {
         for (int size = 0; block_ < count_; block_ += size) {
-            size = block_size(count_ - block_);
-            dispatch(size, [&]<int Q>() {
+            size = block_size<L>(count_ - block_);
+            with_size<L>(size, [&]<int Q>() {
+                float const* queries = queries_ + block_ * query_stride;
                 int p = first_page;
                 for (; p + block_vectors <= pages; p += block_vectors)
-                    score<Q, block_vectors>(p);
+                    score<L, Read, Q, block_vectors>(parts_, p, queries, dims_, args_.scale, scores_);
                 for (; p < pages; ++p)
-                    score<Q, 1>(p);
+                    score<L, Read, Q, 1>(parts_, p, queries, dims_, args_.scale, scores_);
             });
             weigh(size);
-            add_values(size);
+            add_values<Read>(size);
         }
         block_ = 0;
-    }
-
-    // The scores of the block's Q queries and the keys of V pages.
-    template<int Q, int V>
-    void score(int page) const noexcept
-    {
-        vector sums[Q][V];
-        std::byte const* keys[V];
-        vector scales[V];
-        for (int v = 0; v < V; ++v) {
-            keys[v] = parts_[page + v];
-            if constexpr (Type == kv_type::q8) scales[v] = L::load(scales_of(page + v));
-            for (int q = 0; q < Q; ++q)
-                sums[q][v] = L::set(0);
-        }
-        float const* queries = queries_ + block_ * query_stride;
-        int const dims = dims_;
-        for (int d = 0; d < dims; ++d) {
-            vector key[V];
-            for (int v = 0; v < V; ++v)
-                key[v] = load_stored(keys[v] + d * 16 * bytes);
-            for (int q = 0; q < Q; ++q) {
-                auto query = L::set(queries[q * query_stride + d]);
-                for (int v = 0; v < V; ++v)
-                    sums[q][v] = L::fma(query, key[v], sums[q][v]);
-            }
-        }
-        auto const scale = L::set(args_.scale);
-        float* out = scores_ + page * 16;
-        for (int v = 0; v < V; ++v)
-            for (int q = 0; q < Q; ++q) {
-                auto s = sums[q][v];
-                if constexpr (Type == kv_type::q8) s = L::mul(s, scales[v]);
-                L::store(out + q * tile_keys + v * 16, L::mul(s, scale));
-            }
-    }
-
-    float const* scales_of(int page) const noexcept
-    {
-        return reinterpret_cast<float const*>(parts_[page] + layout_.scales_offset);
     }
 
     // Scores become weights; the largest score, the factors and the denominators move on.
@@ -245,7 +182,7 @@ private:
             for (int k = v.first / 16 * 16; k < v.last; k += 16) {
                 auto w = L::exp(L::sub(L::load(scores + k), largest));
                 sum = L::add(sum, w);
-                if constexpr (Type == kv_type::q8) w = L::mul(w, L::load(scales_of(k / 16) + 16));
+                if constexpr (Type == kv_type::q8) w = L::mul(w, L::load(parts_.value_scales[k / 16]));
                 L::store(scores + k, w);
             }
             L::store(sums_ + (block_ + q) * 16, sum);
@@ -254,6 +191,7 @@ private:
 
     // Hidden keys take no part at all, since what their slots hold may be anything. So the keys that all rows of a
     // block see go through it together, and each row's others on their own, ascending.
+    template<kv_type Read>
     void add_values(int count) noexcept
     {
         int const first = block_;
@@ -276,70 +214,35 @@ private:
         };
         if (common.first >= common.last) {
             each_row([&](visible v, int from, int size) {
-                if (v.first < v.last) add_keys(from, size, v, true);
+                if (v.first < v.last) add_keys<Read>(from, size, v, true);
             });
             return;
         }
-        if (low) each_row([&](visible v, int from, int size) { add_keys(from, size, {v.first, common.first}, true); });
-        add_keys(first, count, common, !low);
+        if (low)
+            each_row([&](visible v, int from, int size) { add_keys<Read>(from, size, {v.first, common.first}, true); });
+        add_keys<Read>(first, count, common, !low);
         each_row([&](visible v, int from, int size) {
-            if (common.last < v.last) add_keys(from, size, {common.last, v.last}, false);
+            if (common.last < v.last) add_keys<Read>(from, size, {common.last, v.last}, false);
         });
     }
 
+    template<kv_type Read>
     void add_keys(int first, int count, visible keys, bool rescale) noexcept
     {
         for (int q = first, size = 0; q < first + count; q += size) {
-            size = block_size(first + count - q);
-            dispatch(size, [&]<int Q>() {
+            size = block_size<L>(first + count - q);
+            float const* weights = scores_ + (q - block_) * tile_keys;
+            float const* factors = rescale ? factors_ + (q - block_) : nullptr;
+            float* out = out_ + q * stride_;
+            with_size<L>(size, [&]<int Q>() {
                 int d = 0;
                 for (; d + 16 * block_vectors <= dims_; d += 16 * block_vectors)
-                    accumulate<Q, block_vectors>(q, d, keys, rescale);
+                    accumulate<L, Read, Q, block_vectors>(parts_, keys.first, keys.last, weights, factors, dims_, d,
+                                                          out, stride_);
                 for (; d < dims_; d += 16)
-                    accumulate<Q, 1>(q, d, keys, rescale);
+                    accumulate<L, Read, Q, 1>(parts_, keys.first, keys.last, weights, factors, dims_, d, out, stride_);
             });
         }
-    }
-
-    // Adds weighted values to 16 V dimensions of Q outputs.
-    template<int Q, int V>
-    void accumulate(int first, int dim, visible keys, bool rescale) const noexcept
-    {
-        vector sums[Q][V];
-        float* out = out_ + first * stride_ + dim;
-        auto const stride = stride_;
-        for (int q = 0; q < Q; ++q)
-            for (int v = 0; v < V; ++v) {
-                sums[q][v] = L::load(out + q * stride + 16 * v);
-                if (rescale) sums[q][v] = L::mul(sums[q][v], L::set(factors_[first - block_ + q]));
-            }
-        float const* weights = scores_ + (first - block_) * tile_keys;
-        bool const whole = dim + 16 * V <= dims_;
-        for (int k = keys.first; k < keys.last;) {
-            int const stop = (k / 16 + 1) * 16 < keys.last ? (k / 16 + 1) * 16 : keys.last;
-            auto const* values = parts_[k / 16] + layout_.values_offset + (k % 16 * dims_ + dim) * bytes;
-            for (; k < stop; ++k, values += dims_ * bytes) {
-                vector value[V];
-                for (int v = 0; v < V; ++v)
-                    value[v] = whole ? load_stored(values + 16 * v * bytes) : load_tail(values, dims_ - dim);
-                for (int q = 0; q < Q; ++q) {
-                    auto weight = L::set(weights[q * tile_keys + k]);
-                    for (int v = 0; v < V; ++v)
-                        sums[q][v] = L::fma(weight, value[v], sums[q][v]);
-                }
-            }
-        }
-        for (int q = 0; q < Q; ++q)
-            for (int v = 0; v < V; ++v)
-                L::store(out + q * stride + 16 * v, sums[q][v]);
-    }
-
-    // The last dimensions of a head whose size is no multiple of 16: nothing beyond them is read.
-    [[gnu::noinline]] static vector load_tail(std::byte const* p, int count) noexcept
-    {
-        alignas(64) std::byte part[16 * bytes] = {};
-        std::memcpy(part, p, static_cast<std::size_t>(count * bytes));
-        return load_stored(part);
     }
 
     void finish() noexcept
@@ -366,13 +269,14 @@ private:
     int count_ = 0; // queries of the item
     int block_ = 0; // the first of the block at hand
     visible rows_[most_queries];
-    std::byte const* parts_[tile_pages];
-    float* scores_;  // [query of the block][key of the tile], then weights
-    float* sums_;    // [query][16]: denominators
-    float* largest_; // [query]
-    float* factors_; // [query of the block]
-    float* queries_; // [query][query_stride]
-    float* out_;     // [query][stride_]
+    tile_parts parts_;
+    float* scores_;    // [query of the block][key of the tile], then weights
+    float* sums_;      // [query][16]: denominators
+    float* largest_;   // [query]
+    float* factors_;   // [query of the block]
+    float* queries_;   // [query][query_stride]
+    float* out_;       // [query][stride_]
+    float* converted_; // the keys and values of a tile in F32
 };
 
 template<class L, kv_type Type>
