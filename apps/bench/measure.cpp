@@ -1,0 +1,240 @@
+#include <plait/apps/bench/measure.hpp>
+
+#include <plait/actors/scope.hpp>
+#include <plait/apps/bench/process.hpp>
+#include <plait/model/families/family.hpp>
+#include <plait/model/gguf.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+namespace plait::bench {
+
+namespace {
+
+constexpr std::int64_t short_prompt = 20; // of the "first token" row
+
+double seconds(duration d) noexcept
+{
+    return std::chrono::duration<double>(d).count();
+}
+
+double mebibytes(double bytes) noexcept
+{
+    return bytes / (1 << 20);
+}
+
+/// An engine with room for the rows and no more.
+engine_options options_for(model_bench const& what, unsigned threads)
+{
+    auto const most = std::ranges::max(what.batches);
+    auto const decode = what.generate + 2;
+    engine_options out;
+    out.model = what.model;
+    out.threads = threads;
+    out.mode = what.mode;
+    out.kv = what.kv;
+    out.context = std::max({what.prompt + 1, decode, short_prompt + 1});
+    out.sequences = most;
+    out.step_tokens = std::max<std::int64_t>(out.step_tokens, what.prompt);
+    auto const pages = (decode + page_tokens - 1) / page_tokens;
+    out.kv_tokens = std::max(out.context, most * pages * page_tokens);
+    return out;
+}
+
+/// What the plan gives to the KV cache and to activations.
+std::int64_t planned_beside_weights(model_bench const& what, memory_plan const& plan)
+{
+    auto const file = gguf_file::open(what.model);
+    auto bytes = plan.total;
+    for (auto const& line : model_weights::plan(file, describe(file), what.mode))
+        bytes -= line.bytes;
+    return bytes;
+}
+
+task<> read_into(runtime& home, engine running, std::int64_t generate, std::int64_t which, arrivals& out)
+{
+    out = co_await ask_and_read(home, std::move(running), 1, generate, which);
+}
+
+/// Milliseconds from nothing to the first token.
+task<double> first_token_time(runtime& home, engine_options options)
+{
+    auto const began = home.clock().now();
+    auto running = co_await open(home, std::move(options));
+    auto const read = co_await ask_and_read(home, running, short_prompt, 1);
+    co_await running.close();
+    co_return seconds(read.tokens.front() - began) * 1e3;
+}
+
+/// The rows of one number of threads.
+class bench_run {
+public:
+    bench_run(runtime& home, model_bench const& what, unsigned threads, measured& out,
+              std::function<void(std::string const&)> const& report)
+        : home_(home)
+        , what_(what)
+        , threads_(threads)
+        , out_(out)
+        , report_(report)
+    {
+    }
+
+    task<> all()
+    {
+        forget_peak();
+        auto running = co_await open(home_, options_for(what_, threads_));
+        out_.what.device = running.info().device;
+        co_await rates(running);
+        memory(running);
+        if (what_.idle > duration{}) co_await idle();
+        co_await running.close();
+        co_await loads();
+    }
+
+private:
+    row& begin(std::string name, std::string unit)
+    {
+        if (report_) report_(name + ", " + std::to_string(threads_) + (threads_ == 1 ? " thread" : " threads"));
+        auto& r = out_.rows.emplace_back();
+        r.name = std::move(name);
+        r.unit = std::move(unit);
+        r.threads = threads_;
+        return r;
+    }
+
+    task<> rates(engine running)
+    {
+        auto& prefill = begin("pp" + std::to_string(what_.prompt), "tok/s");
+        co_await prefill_rate(home_, running, what_.prompt);
+        for (int i = 0; i < what_.repetitions; ++i)
+            prefill.samples.push_back(co_await prefill_rate(home_, running, what_.prompt));
+        for (auto const sequences : what_.batches) {
+            auto name = "tg" + std::to_string(what_.generate);
+            if (sequences > 1) name += " x " + std::to_string(sequences);
+            auto& decode = begin(std::move(name), "tok/s");
+            co_await decode_rate(home_, running, sequences, what_.generate);
+            for (int i = 0; i < what_.repetitions; ++i)
+                decode.samples.push_back(co_await decode_rate(home_, running, sequences, what_.generate));
+        }
+    }
+
+    void memory(engine const& running)
+    {
+        auto const file = static_cast<double>(out_.what.file_bytes);
+        auto const planned = static_cast<double>(planned_beside_weights(what_, running.info().memory));
+        auto& now = begin("resident", "MiB");
+        now.samples.push_back(mebibytes(static_cast<double>(resident_bytes())));
+        now.target = mebibytes(1.3 * file + planned);
+        now.more_is_better = false;
+        auto& peak = begin("peak", "MiB");
+        peak.samples.push_back(mebibytes(static_cast<double>(peak_resident_bytes())));
+        peak.more_is_better = false;
+    }
+
+    task<> idle()
+    {
+        auto& r = begin("idle", "ms CPU");
+        auto const before = processor_time();
+        co_await home_.clock().sleep_for(what_.idle);
+        r.samples.push_back(seconds(processor_time() - before) * 1e3);
+        r.target = seconds(what_.idle); // a millisecond a second
+        r.more_is_better = false;
+    }
+
+    task<> loads()
+    {
+        auto& r = begin("first token", "ms");
+        r.target = 1000;
+        r.more_is_better = false;
+        for (int i = 0; i < what_.repetitions; ++i)
+            r.samples.push_back(co_await first_token_time(home_, options_for(what_, threads_)));
+    }
+
+    runtime& home_;
+    model_bench const& what_;
+    unsigned threads_;
+    measured& out_;
+    std::function<void(std::string const&)> const& report_;
+};
+
+} // namespace
+
+std::vector<std::int32_t> fixed_prompt(std::int64_t tokens, std::int64_t vocabulary, std::int64_t which)
+{
+    // A multiplicative congruence: spread over the vocabulary, so that no row of the embedding stays in the cache.
+    std::vector<std::int32_t> out;
+    std::uint64_t state = 0x9E3779B97F4A7C15u + static_cast<std::uint64_t>(which);
+    for (std::int64_t i = 0; i < tokens; ++i) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        out.push_back(static_cast<std::int32_t>((state >> 33) % static_cast<std::uint64_t>(vocabulary)));
+    }
+    return out;
+}
+
+task<arrivals> ask_and_read(runtime& home, engine running, std::int64_t prompt, std::int64_t generate,
+                            std::int64_t which)
+{
+    request what;
+    what.tokens = fixed_prompt(prompt, running.info().spec.vocabulary, which);
+    what.max_tokens = generate;
+    what.sampling.temperature = 0;
+    what.ignore_end = true;
+    arrivals out;
+    out.sent = home.clock().now();
+    auto answer = co_await running.submit(std::move(what));
+    for (;;) {
+        auto got = co_await answer.next();
+        if (!got) break;
+        out.tokens.insert(out.tokens.end(), got->tokens.size(), home.clock().now());
+    }
+    if (out.tokens.size() != static_cast<std::size_t>(generate))
+        throw error(errc::engine_failed, "an answer has " + std::to_string(out.tokens.size()) + " tokens instead of " +
+                                             std::to_string(generate));
+    co_return out;
+}
+
+task<double> prefill_rate(runtime& home, engine running, std::int64_t prompt)
+{
+    auto const read = co_await ask_and_read(home, std::move(running), prompt, 1);
+    co_return static_cast<double>(prompt) / seconds(read.tokens.front() - read.sent);
+}
+
+task<double> decode_rate(runtime& home, engine running, std::int64_t sequences, std::int64_t generate)
+{
+    std::vector<arrivals> read(static_cast<std::size_t>(sequences));
+    auto body = [&](scope& all) -> task<> {
+        for (std::size_t i = 0; i < read.size(); ++i)
+            all.start(read_into(home, running, generate + 1, static_cast<std::int64_t>(i), read[i]));
+        co_return;
+    };
+    co_await with_scope(body);
+    auto first = read.front().tokens.front();
+    auto last = read.front().tokens.back();
+    for (auto const& one : read) {
+        first = std::max(first, one.tokens.front());
+        last = std::min(last, one.tokens.back());
+    }
+    std::int64_t tokens = 0;
+    for (auto const& one : read)
+        tokens += std::ranges::count_if(one.tokens, [&](time_point at) { return at > first && at <= last; });
+    co_return static_cast<double>(tokens) / seconds(last - first);
+}
+
+task<measured> measure(runtime& home, model_bench what, std::function<void(std::string const&)> report)
+{
+    measured out;
+    out.what.model = what.model.string();
+    std::error_code failed;
+    out.what.file_bytes = static_cast<std::int64_t>(std::filesystem::file_size(what.model, failed));
+    if (failed) throw error(errc::not_found, what.model.string());
+    for (auto const threads : what.threads) {
+        bench_run run(home, what, threads, out, report);
+        co_await run.all();
+    }
+    co_return out;
+}
+
+} // namespace plait::bench

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <plait/actors/runtime.hpp>
+#include <plait/actors/task.hpp>
+#include <plait/apps/bench/options.hpp>
+#include <plait/apps/bench/report.hpp>
+#include <plait/engine/engine.hpp>
+
+#include <functional>
+#include <vector>
+
+namespace plait::bench {
+
+/// Prompts are the same in every run and on every machine; `which` tells those of one batch apart.
+std::vector<std::int32_t> fixed_prompt(std::int64_t tokens, std::int64_t vocabulary, std::int64_t which);
+
+/// When a request was sent and when each of its tokens came, by the runtime's clock, at the reader.
+struct arrivals {
+    time_point sent{};
+    std::vector<time_point> tokens;
+};
+
+/// Sends a greedy request for `generate` tokens after a prompt of `prompt`, whatever the model makes of them, and reads
+/// it.
+task<arrivals> ask_and_read(runtime& home, engine running, std::int64_t prompt, std::int64_t generate,
+                            std::int64_t which = 0);
+
+/// Tokens per second of a prefill: the tokens of the prompt over the time from the request to its first token.
+task<double> prefill_rate(runtime& home, engine running, std::int64_t prompt);
+
+/// Tokens per second, of all together, of `sequences` that decode `generate` tokens each after their first ones: timed
+/// from when the last of them has its first token to when the first of them has its last one.
+task<double> decode_rate(runtime& home, engine running, std::int64_t sequences, std::int64_t generate);
+
+/// Every row, for every number of threads. `report` hears what is being measured, for people.
+struct measured {
+    subject what;
+    std::vector<row> rows;
+};
+task<measured> measure(runtime& home, model_bench what, std::function<void(std::string const&)> report);
+
+} // namespace plait::bench

@@ -1,0 +1,88 @@
+#include <plait/apps/bench/options.hpp>
+
+#include <plait/actors/runtime.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <sstream>
+
+namespace plait::bench {
+
+namespace {
+
+constexpr auto footer = R"(Rows: pp512 is the prefill of 512 tokens, timed from the request to its first token. tg128 is
+128 tokens of one sequence, timed from its first token; "tg128 x 8" is 8 sequences at once, timed while all of
+them run. Both are tokens over time through the engine's public face, greedy, with fixed prompts.
+"first token" is opening the model and answering a prompt of 20 tokens, the file being in the page cache.
+"resident" is the process's memory after all that, over the size of the file and what the plan gives to the KV
+cache and to activations. "idle" is processor time used while the engine waits for requests.
+
+Exit status: 0 measured, whatever the figures; 1 a file, the memory or the engine failed; 2 the command line is wrong)";
+
+} // namespace
+
+command_line parse(int count, char const* const* arguments)
+{
+    model_bench out;
+    std::string kv = "f16";
+    std::string mode = "native";
+    double idle_seconds = 5;
+
+    CLI::App app("Measures plait on this machine.", "plait-bench");
+    app.require_subcommand(1);
+    auto* const model = app.add_subcommand("model", "Prefill, decode and batched decode of a model");
+    model->footer(footer);
+    model->add_option("--model", out.model, "A GGUF file")->type_name("FILE")->required();
+    model->add_option("--threads", out.threads, "Counts, such as 1,2; default: what this process may use")
+        ->type_name("N,...")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 1024));
+    model->add_option("--prompt", out.prompt, "Tokens of the prefill row")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1 << 20))
+        ->capture_default_str();
+    model->add_option("--generate", out.generate, "Tokens of the decode rows")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1 << 20))
+        ->capture_default_str();
+    model->add_option("--batch", out.batches, "Sequences that decode at once; default: 1,2,4,8,16")
+        ->type_name("N,...")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 1024));
+    model->add_option("--repetitions", out.repetitions, "Of each row, after one that warms up")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    model->add_option("--idle", idle_seconds, "Seconds that the engine idles for the last row; 0: not at all")
+        ->type_name("S")
+        ->check(CLI::Range(0.0, 3600.0))
+        ->capture_default_str();
+    model->add_option("--kv", kv, "How keys and values are stored")
+        ->type_name("TYPE")
+        ->check(CLI::IsMember({"f32", "f16", "q8"}))
+        ->capture_default_str();
+    model->add_option("--numerics", mode, "f32: the reference, slower and larger")
+        ->type_name("MODE")
+        ->check(CLI::IsMember({"native", "f32"}))
+        ->capture_default_str();
+    model->add_flag("--json", out.json, "Prints JSON instead of a table");
+
+    command_line line;
+    try {
+        app.parse(count, arguments);
+    } catch (CLI::ParseError const& e) {
+        std::ostringstream output, errors;
+        line.status = app.exit(e, output, errors) == 0 ? 0 : 2;
+        line.output = output.str();
+        line.error = errors.str();
+        return line;
+    }
+    if (out.threads.empty()) out.threads.push_back(runtime::available_cpus());
+    out.idle = std::chrono::nanoseconds(static_cast<std::int64_t>(idle_seconds * 1e9));
+    out.kv = kv == "f32" ? kv_type::f32 : kv == "q8" ? kv_type::q8 : kv_type::f16;
+    out.mode = mode == "f32" ? numerics::f32 : numerics::native;
+    line.given = std::move(out);
+    return line;
+}
+
+} // namespace plait::bench

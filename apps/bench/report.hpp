@@ -1,0 +1,45 @@
+#pragma once
+
+#include <plait/apps/bench/options.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plait::bench {
+
+/// One measured figure.
+struct row {
+    std::string name; ///< "pp512"
+    std::string unit; ///< "tok/s"
+    unsigned threads = 0;
+    std::vector<double> samples; ///< in the order in which they were measured; never empty
+    std::optional<double> target;
+    bool more_is_better = true;
+};
+
+/// The least, the middle (of an even number the mean of the middle two) and the greatest sample.
+struct spread {
+    double least = 0, middle = 0, greatest = 0;
+};
+spread spread_of(std::vector<double> samples);
+
+/// Whether the middle sample reaches the target.
+bool met(row const& r);
+
+/// What the rows are about, for their heading.
+struct subject {
+    std::string model;  ///< the file
+    std::string device; ///< for people
+    std::int64_t file_bytes = 0;
+};
+
+/// For people: a line for each row.
+std::string to_table(subject const& what, std::vector<row> const& rows);
+
+/// The same for programs: {"model", "device", "file_bytes", "rows": [{"name", "unit", "threads", "min", "median",
+/// "max", "samples", "target", "result"}]}; "target" and "result" ("met" or "missed") where there is a target.
+std::string to_json(subject const& what, std::vector<row> const& rows);
+
+} // namespace plait::bench
