@@ -155,11 +155,12 @@ public:
         return ask_awaiter<Method, A>(std::move(target_), std::move(arguments_));
     }
 
+    using value_type = typename shape::value_type;
     /// The same as a task, for `when_all`, `scope::start` or `as_result`.
-    operator task<typename shape::value_type>() && { return run(std::move(*this)); }
+    operator task<value_type>() && { return run(std::move(*this)); }
 
 private:
-    static task<typename shape::value_type> run(ask_request request) { co_return co_await std::move(request); }
+    static task<value_type> run(ask_request request) { co_return co_await std::move(request); }
 
     ref<A> target_;
     typename shape::arguments arguments_;

@@ -144,20 +144,15 @@ struct runtime::state final : detail::actor_registry {
             options.on_unhandled(f);
             return;
         }
-        std::lock_guard lock(mutex);
-        if (!kept) kept = f.exception;
-        for (auto* source : runs) {
-            source->request_stop();
-        }
+        runs.fail(f.exception);
     }
 
     runtime_options options;
     monotonic_clock machine_clock;
 
-    std::mutex mutex;
-    std::exception_ptr kept; ///< the first failure that nobody handled
-    std::vector<stop_source*> runs;
+    detail::run_registry runs;
 
+    std::mutex mutex; ///< of the loops
     std::list<looping_thread> loops;
     std::optional<looping_thread> single;
     std::optional<thread_pool> several;
@@ -171,6 +166,7 @@ runtime::runtime(runtime_options options)
 
 runtime::~runtime()
 {
+    state_->runs.stop_all();
     state_->stop_all();
     state_->loops.clear();
     state_->single.reset();
@@ -184,22 +180,20 @@ void runtime::drive(job_base& job, stop_token stop)
         job_base& job;
         event_loop loop;
         task_context context;
-        work start;
     };
     struct start_work : work {
         running* self;
     };
 
+    if (auto failure = state_->runs.take_failure()) std::rethrow_exception(failure);
     stop_source source;
     auto pass_on = [&source] { source.request_stop(); };
-    {
-        std::lock_guard lock(state_->mutex);
-        if (state_->kept) std::rethrow_exception(std::exchange(state_->kept, nullptr));
-        state_->runs.push_back(&source);
-    }
+    detail::run_entry entry;
+    entry.source = &source;
+    state_->runs.add(entry);
     {
         stop_callback on_stop(stop, pass_on);
-        running r{job, {}, {}, {}};
+        running r{job, {}, {}};
         r.context.exec = &r.loop;
         r.context.stop = source.token();
         start_work start;
@@ -218,13 +212,8 @@ void runtime::drive(job_base& job, stop_token stop)
         r.loop.post(start);
         r.loop.run();
     }
-    std::exception_ptr kept;
-    {
-        std::lock_guard lock(state_->mutex);
-        std::erase(state_->runs, &source);
-        kept = std::exchange(state_->kept, nullptr);
-    }
-    if (kept) std::rethrow_exception(kept);
+    state_->runs.remove(entry);
+    if (auto failure = state_->runs.take_failure()) std::rethrow_exception(failure);
 }
 
 event_loop& runtime::new_loop(std::string name)
@@ -252,6 +241,11 @@ std::uint64_t runtime::random_seed()
 std::size_t runtime::actors() const noexcept
 {
     return state_->living();
+}
+
+detail::run_registry& runtime::runs() noexcept
+{
+    return state_->runs;
 }
 
 detail::actor_registry& runtime::registry() noexcept

@@ -3,6 +3,7 @@
 #include <plait/actors/actor.hpp>
 #include <plait/actors/clock.hpp>
 #include <plait/actors/event_loop.hpp>
+#include <plait/actors/run_registry.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -26,8 +27,9 @@ struct runtime_options {
 
 /// Threads, time and randomness come from here only, and everything that it starts ends with it.
 ///
-/// The destructor stops the actors that are left, youngest first, joins their methods, then ends the threads. It must
-/// not run on one of them. Handles may outlive it: their actors have stopped.
+/// The destructor stops and joins the tasks that async_start began, then the actors that are left, youngest first, and
+/// ends the threads. It must not run on one of them. Handles may outlive it (their actors have stopped), but no thread
+/// may use one while it runs.
 class runtime {
 public:
     explicit runtime(runtime_options options = {});
@@ -80,6 +82,9 @@ public:
 
     /// The processors that this process may use: affinity and the cgroup's quota, at least 1.
     static unsigned available_cpus() noexcept;
+
+    /// For `async_start`: the tasks that were started from outside.
+    detail::run_registry& runs() noexcept;
 
 private:
     static constexpr std::uint64_t mailbox_bound = 256;

@@ -1,0 +1,54 @@
+#include <plait/actors/run_registry.hpp>
+
+#include <utility>
+
+namespace plait::detail {
+
+void run_registry::add(run_entry& e) noexcept
+{
+    std::lock_guard lock(mutex_);
+    e.next = first_;
+    e.previous = nullptr;
+    if (first_) first_->previous = &e;
+    first_ = &e;
+    if (ending_) e.source->request_stop();
+}
+
+void run_registry::remove(run_entry& e) noexcept
+{
+    std::lock_guard lock(mutex_);
+    (e.previous ? e.previous->next : first_) = e.next;
+    if (e.next) e.next->previous = e.previous;
+    if (!first_) empty_.notify_all();
+}
+
+void run_registry::request_stop_locked() noexcept
+{
+    // Under the mutex, so that no source goes meanwhile; callbacks only enqueue.
+    for (auto* e = first_; e; e = e->next) {
+        e->source->request_stop();
+    }
+}
+
+void run_registry::stop_all() noexcept
+{
+    std::unique_lock lock(mutex_);
+    ending_ = true;
+    request_stop_locked();
+    empty_.wait(lock, [&] { return !first_; });
+}
+
+void run_registry::fail(std::exception_ptr failure) noexcept
+{
+    std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = std::move(failure);
+    request_stop_locked();
+}
+
+std::exception_ptr run_registry::take_failure() noexcept
+{
+    std::lock_guard lock(mutex_);
+    return std::exchange(failure_, nullptr);
+}
+
+} // namespace plait::detail
