@@ -237,10 +237,15 @@ void decoder::attend(flow& f, ops& on, decoder_step const& step, std::size_t lay
     attention.scale = a.scale;
     attention.soft_cap = a.soft_cap;
     attention.window = static_cast<std::int32_t>(a.window);
-    attention.out = only(first_rows(attended_, step.rows, a.query_width()), read_by(w.attention_out));
+    // Attention quantises what it makes a head at a time; heads that are not whole blocks are quantised afterwards.
+    auto const attended = first_rows(attended_, step.rows, a.query_width());
+    auto const input_of_output = only(attended, read_by(w.attention_out));
+    auto const whole_blocks = a.head_dim % block_columns == 0;
+    attention.out = whole_blocks ? input_of_output : only(attended, {true, false});
     on.attention(f, attention);
+    if (!whole_blocks && input_of_output.q8 != nullptr) on.quantise(f, {attended});
 
-    on.product(f, {w.attention_out, attention.out, x.f32, spec_.width, x.f32});
+    on.product(f, {w.attention_out, input_of_output, x.f32, spec_.width, x.f32});
 }
 
 void decoder::feed_forward(flow& f, ops& on, std::size_t layer, activation_view input)
