@@ -9,6 +9,7 @@
 
 #include <plait/actors/channel.hpp>
 #include <plait/actors/event.hpp>
+#include <plait/actors/runtime.hpp>
 #include <plait/actors/scope.hpp>
 #include <plait/engine/request.hpp>
 #include <plait/engine/scheduler.hpp>
@@ -18,6 +19,12 @@ namespace plait {
 
 /// Wakes an engine from any thread. Readers and handles hold it, so it outlives the engine.
 struct engine_bell {
+    explicit engine_bell(runtime& on) noexcept
+        : home(on)
+    {
+    }
+
+    runtime& home; ///< where the engine runs
     event rung;
     std::atomic<bool> abandoned = false; ///< the last handle is gone: the engine closes itself
 

@@ -109,8 +109,10 @@ task<> load(ref<rank> device, rank_options what, progress const& report)
 
 } // namespace
 
-engine::engine(std::shared_ptr<engine_info const> info, ref<engine_core> core, std::shared_ptr<void> last)
-    : info_(std::move(info))
+engine::engine(runtime& home, std::shared_ptr<engine_info const> info, ref<engine_core> core,
+               std::shared_ptr<void> last)
+    : home_(&home)
+    , info_(std::move(info))
     , core_(std::move(core))
     , last_(std::move(last))
 {
@@ -180,13 +182,13 @@ task<engine> open(runtime& home, engine_options options, progress report)
     parts.schedule = {kv_geometry_of(all.model.spec, options.kv), all.memory.pages, options.sequences,
                       options.step_tokens, options.admit};
     parts.options = std::move(options);
-    parts.bell = std::make_shared<engine_bell>();
+    parts.bell = std::make_shared<engine_bell>(home);
     auto bell = parts.bell;
     auto core = home.spawn<engine_core>(std::move(parts));
     co_await tell<&engine_core::serve>(core);
     auto last = std::make_shared<last_handle>(bell);
     if (report) report({load_progress::phase::ready, 1});
-    co_return engine(info, core, last);
+    co_return engine(home, info, core, last);
 }
 
 } // namespace plait

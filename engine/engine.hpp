@@ -48,6 +48,9 @@ struct engine_stats {
 /// runtime that it was opened on, which must outlive it; destroying the last handle cancels what still runs.
 class engine {
 public:
+    /// Names no engine: may only be assigned to, asked whether it is one, and destroyed.
+    engine() noexcept = default;
+
     /// Admits a request. Ends in a generation, or throws: errc::never_fits, errc::overloaded, errc::invalid_argument
     /// (naming the parameter), errc::template_failed, errc::unsupported (no chat template), errc::closed,
     /// errc::engine_failed.
@@ -61,13 +64,19 @@ public:
 
     engine_info const& info() const noexcept { return *info_; }
 
+    /// The runtime that it was opened on.
+    runtime& home() const noexcept { return *home_; }
+
+    explicit operator bool() const noexcept { return home_ != nullptr; }
+
     /// The prompt that submit() would make of these messages. Throws errc::unsupported without a template.
     std::vector<std::int32_t> encode_chat(std::span<chat_message const> messages) const;
 
 private:
     friend task<engine> open(runtime& home, engine_options options, progress report);
-    engine(std::shared_ptr<engine_info const> info, ref<engine_core> core, std::shared_ptr<void> last);
+    engine(runtime& home, std::shared_ptr<engine_info const> info, ref<engine_core> core, std::shared_ptr<void> last);
 
+    runtime* home_ = nullptr;
     std::shared_ptr<engine_info const> info_;
     ref<engine_core> core_;
     std::shared_ptr<void> last_; ///< what the last handle destroys: closes the engine

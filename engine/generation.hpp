@@ -33,6 +33,9 @@ public:
 
     explicit operator bool() const noexcept { return channel_ != nullptr; }
 
+    /// The runtime of the engine that answers.
+    runtime& home() const noexcept { return channel_->bell->home; }
+
 private:
     std::shared_ptr<answer_channel> channel_;
 };

@@ -20,7 +20,8 @@ std::vector<std::int32_t> some_tokens(std::size_t count, std::int32_t seed)
     return out;
 }
 
-task<std::vector<float>> run_whole(runtime& rt, model_probe::options how, std::vector<std::int32_t> tokens, unsigned threads)
+task<std::vector<float>> run_whole(runtime& rt, model_probe::options how, std::vector<std::int32_t> tokens,
+                                   unsigned threads)
 {
     auto probe = make_probe(rt, threads);
     co_await ask<&model_probe::load>(probe, std::move(how));
@@ -45,7 +46,8 @@ double nmse(std::vector<float> const& a, std::vector<float> const& reference)
 
 CO_TEST_CASE("logits are the same bits whatever the chunks, the neighbours, the threads and the instruction set")
 {
-    for (auto type : {ggml_type::q4_0, ggml_type::q4_1, ggml_type::q8_0, ggml_type::f16, ggml_type::bf16, ggml_type::f32}) {
+    for (auto type :
+         {ggml_type::q4_0, ggml_type::q4_1, ggml_type::q8_0, ggml_type::f16, ggml_type::bf16, ggml_type::f32}) {
         tiny_model_options shape;
         shape.weights = type;
         temporary_file file(tiny_model_bytes(shape));

@@ -17,7 +17,10 @@ namespace {
 
 char const* const prompts[] = {"short", "question", "code", "chinese", "prose"};
 
-std::optional<std::filesystem::path> real_model() { return model_file("smollm2-135m-instruct-q4_1.gguf"); }
+std::optional<std::filesystem::path> real_model()
+{
+    return model_file("smollm2-135m-instruct-q4_1.gguf");
+}
 
 std::int32_t argmax(std::span<float const> logits)
 {
@@ -60,8 +63,8 @@ task<std::vector<float>> logits_of(ref<model_probe> probe, int sequence, std::ve
 }
 
 /// The highest logit each time, for all prompts side by side.
-task<std::vector<std::vector<std::int32_t>>> greedy(ref<model_probe> probe, std::vector<std::vector<std::int32_t>> starts,
-                                                    std::size_t length)
+task<std::vector<std::vector<std::int32_t>>> greedy(ref<model_probe> probe,
+                                                    std::vector<std::vector<std::int32_t>> starts, std::size_t length)
 {
     auto vocabulary = co_await ask<&model_probe::vocabulary>(probe);
     std::vector<std::vector<std::int32_t>> out(starts.size());
@@ -69,7 +72,8 @@ task<std::vector<std::vector<std::int32_t>>> greedy(ref<model_probe> probe, std:
         std::vector<probe_chunk> chunks;
         for (std::size_t s = 0; s < starts.size(); ++s) {
             auto position = step == 0 ? 0 : static_cast<std::int32_t>(starts[s].size() + step - 1);
-            chunks.emplace_back(static_cast<int>(s), position, step == 0 ? starts[s] : std::vector{out[s].back()}, false);
+            chunks.emplace_back(static_cast<int>(s), position, step == 0 ? starts[s] : std::vector{out[s].back()},
+                                false);
         }
         if (step == 0) {
             // The prompts together are longer than a step.
@@ -135,7 +139,8 @@ CO_TEST_CASE("the F32 path has the reference's logits at every position and its 
         }
         starts.push_back(std::move(tokens));
     }
-    MESSAGE("NMSE of the F32 path over " << positions << " positions: worst " << worst << ", mean " << sum / double(positions));
+    MESSAGE("NMSE of the F32 path over " << positions << " positions: worst " << worst << ", mean "
+                                         << sum / double(positions));
     CHECK(worst <= 1e-8);
     CHECK(sum / double(positions) <= 1e-10);
 
@@ -195,8 +200,9 @@ CO_TEST_CASE("the quantised path stays as close to the F32 path as llama.cpp doe
     }
     auto agreement = double(agree) / double(generated);
     auto llama_kl = golden.values<double>("mean_kl_generated")[0];
-    MESSAGE("quantised path over " << generated << " positions: top-1 agreement " << agreement << ", largest disagreement "
-                                   << worst << " nats, mean KL " << kl / double(generated) << " (llama.cpp " << llama_kl << ")");
+    MESSAGE("quantised path over " << generated << " positions: top-1 agreement " << agreement
+                                   << ", largest disagreement " << worst << " nats, mean KL " << kl / double(generated)
+                                   << " (llama.cpp " << llama_kl << ")");
     CHECK(agreement >= 0.95);
     CHECK(worst <= 1.0);
     CHECK(kl / double(generated) <= 1.25 * llama_kl);

@@ -13,8 +13,8 @@ namespace {
 constexpr std::size_t scratch_bytes = 2u << 20;
 
 // How often a thread looks before it parks, with a pause of 20 to 40 ns between two looks: some tens of microseconds.
-// That is longer than the gap between two operations of a step or two steps of a busy engine, and short against the time
-// slice of whoever else wants the processor.
+// That is longer than the gap between two operations of a step or two steps of a busy engine, and short against the
+// time slice of whoever else wants the processor.
 constexpr int spins = 1500;
 
 void relax() noexcept

@@ -15,7 +15,10 @@ namespace plait::test {
 /// Some tokens of one sequence and which of them want logits.
 struct probe_chunk {
     probe_chunk(int in, std::int32_t from, std::vector<std::int32_t> ids, bool all = true)
-        : sequence(in), first_position(from), tokens(std::move(ids)), every(all)
+        : sequence(in)
+        , first_position(from)
+        , tokens(std::move(ids))
+        , every(all)
     {
     }
     int sequence;
@@ -28,7 +31,10 @@ struct probe_chunk {
 class model_probe final : public gpu {
 public:
     struct options {
-        options(std::filesystem::path file) : model(std::move(file)) {}
+        options(std::filesystem::path file)
+            : model(std::move(file))
+        {
+        }
         std::filesystem::path model;
         numerics mode = numerics::native;
         kv_type kv = kv_type::f16;
@@ -38,7 +44,10 @@ public:
         std::function<void(model_spec&)> change; ///< the specification, before it is run
     };
 
-    model_probe(event_loop& home, std::unique_ptr<device> owned) : gpu(home, std::move(owned)) {}
+    model_probe(event_loop& home, std::unique_ptr<device> owned)
+        : gpu(home, std::move(owned))
+    {
+    }
 
     task<> load(options how)
     {
@@ -49,7 +58,8 @@ public:
         ops_ = make_host_ops(how.set);
         weights_ = std::make_unique<model_weights>(dev(), file, model, how.mode);
         kv_ = std::make_unique<kv_storage>(dev(), kv_geometry_of(model.spec, how.kv), pages_each_ * how.sequences);
-        decoder_ = std::make_unique<decoder>(dev(), model.spec, step_limits{512, 512, how.positions}, how.mode, *weights_, *kv_);
+        decoder_ = std::make_unique<decoder>(dev(), model.spec, step_limits{512, 512, how.positions}, how.mode,
+                                             *weights_, *kv_);
         for (double part = 0; part < 1;)
             part = co_await weights_->load_next(flow_on(stream_role::compute), *ops_, file);
     }
@@ -84,7 +94,8 @@ public:
         auto f = flow_on(stream_role::compute);
         auto* logits = decoder_->forward(f, *ops_, step);
         co_await f;
-        co_return std::vector<float>(logits, logits + wanted.size() * static_cast<std::size_t>(decoder_->spec().vocabulary));
+        co_return std::vector<float>(logits,
+                                     logits + wanted.size() * static_cast<std::size_t>(decoder_->spec().vocabulary));
     }
 
     std::int64_t vocabulary() const { return decoder_->spec().vocabulary; }

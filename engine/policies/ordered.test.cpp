@@ -1,0 +1,186 @@
+#include <doctest/doctest.h>
+
+#include <plait/actors/error.hpp>
+#include <plait/engine/policies/ordered.hpp>
+
+using namespace plait;
+
+namespace {
+
+struct scene {
+    std::vector<sequence_view> sequences;
+    snapshot now;
+
+    scene()
+    {
+        now.token_budget = 100;
+        now.sequence_budget = 8;
+        now.free_slots = 8;
+        now.free_pages = 100;
+    }
+
+    sequence_view& waits(std::int64_t prompt)
+    {
+        sequence_view s;
+        s.id = sequences.size() + 1;
+        s.prompt = s.pending = prompt;
+        return sequences.emplace_back(s);
+    }
+
+    sequence_view& decodes(std::int64_t length)
+    {
+        sequence_view s;
+        s.id = sequences.size() + 1;
+        s.running = true;
+        s.prompt = 1;
+        s.computed = length;
+        s.pending = 1;
+        s.generated = length;
+        s.held = s.pages = (length + 15) / 16;
+        return sequences.emplace_back(s);
+    }
+
+    step_plan plan(policy& by)
+    {
+        now.sequences = sequences;
+        auto out = by.next(now);
+        CHECK_NOTHROW(check(out, now));
+        return out;
+    }
+};
+
+std::int64_t tokens_of(step_plan const& plan, sequence_id id)
+{
+    for (auto const& e : plan.entries)
+        if (e.id == id) return e.tokens;
+    return 0;
+}
+
+} // namespace
+
+TEST_CASE("decoding sequences come first and a long prompt takes what is left, in chunks")
+{
+    scene s;
+    s.decodes(20);
+    s.waits(1000);
+    s.decodes(30);
+    first_come_first_served fcfs;
+    auto plan = s.plan(fcfs);
+    CHECK(tokens_of(plan, 1) == 1);
+    CHECK(tokens_of(plan, 3) == 1);
+    CHECK(tokens_of(plan, 2) == 98);
+}
+
+TEST_CASE("first come is first served, the shortest prompt where that is asked for")
+{
+    scene s;
+    s.waits(90);
+    s.waits(50);
+    s.waits(10);
+    first_come_first_served fcfs;
+    auto plan = s.plan(fcfs);
+    CHECK(tokens_of(plan, 1) == 90);
+    CHECK(tokens_of(plan, 2) == 10);
+    CHECK(tokens_of(plan, 3) == 0);
+    shortest_prefill_first shortest;
+    plan = s.plan(shortest);
+    CHECK(tokens_of(plan, 3) == 10);
+    CHECK(tokens_of(plan, 2) == 50);
+    CHECK(tokens_of(plan, 1) == 40);
+}
+
+TEST_CASE("when pages run out the last that runs gives way, and the first goes on")
+{
+    scene s;
+    s.decodes(16); // needs a page for its next token
+    s.decodes(20);
+    s.decodes(20);
+    s.now.free_pages = 0;
+    first_come_first_served fcfs;
+    auto plan = s.plan(fcfs);
+    CHECK(plan.preempt == std::vector<sequence_id>{3});
+    CHECK(tokens_of(plan, 1) == 0); // its page comes when the steps in flight are done
+    CHECK(tokens_of(plan, 2) == 1); // it has room in its last page
+    CHECK(tokens_of(plan, 3) == 0);
+
+    // While the pages are coming nobody else is made to give way, and nobody else takes them.
+    s.sequences.pop_back();
+    s.now.coming_pages = 2;
+    plan = s.plan(fcfs);
+    CHECK(plan.preempt.empty());
+    s.now.coming_pages = 0;
+    s.now.free_pages = 2;
+    plan = s.plan(fcfs);
+    CHECK(tokens_of(plan, 1) == 1);
+}
+
+TEST_CASE("prompts that are half computed give way too, so the first always progresses")
+{
+    scene s;
+    for (int i = 0; i < 2; ++i) {
+        auto& p = s.waits(64);
+        p.running = true;
+        p.computed = 32;
+        p.pending = 32;
+        p.held = p.pages = 2;
+    }
+    s.now.free_pages = 0;
+    first_come_first_served fcfs;
+    auto plan = s.plan(fcfs);
+    CHECK(plan.preempt == std::vector<sequence_id>{2});
+}
+
+TEST_CASE("a sequence that does not fit yet is not overtaken by one that would")
+{
+    scene s;
+    s.waits(90);
+    s.waits(10);
+    s.now.free_pages = 2;
+    first_come_first_served fcfs;
+    CHECK(s.plan(fcfs).entries.empty());
+}
+
+TEST_CASE("choices need a slot each")
+{
+    scene s;
+    s.waits(10).slots = 4;
+    s.now.free_slots = 3;
+    first_come_first_served fcfs;
+    CHECK(s.plan(fcfs).entries.empty());
+    s.now.free_slots = 4;
+    CHECK(s.plan(fcfs).entries.size() == 1);
+}
+
+TEST_CASE("a plan is checked against every budget")
+{
+    scene s;
+    s.decodes(16);
+    s.waits(50);
+    s.now.sequences = s.sequences;
+    auto refused = [&](step_plan plan) {
+        try {
+            check(plan, s.now);
+        } catch (error const& e) {
+            return e.condition() == errc::bad_plan;
+        }
+        return false;
+    };
+    CHECK_FALSE(refused({{{1, 1}, {2, 50}}, {}}));
+    CHECK(refused({{{3, 1}}, {}}));
+    CHECK(refused({{{1, 1}, {1, 1}}, {}}));
+    CHECK(refused({{{1, 2}}, {}}));
+    CHECK(refused({{{1, 0}}, {}}));
+    CHECK(refused({{}, {2}}));
+    CHECK(refused({{{1, 1}}, {1}}));
+    s.now.token_budget = 50;
+    CHECK(refused({{{1, 1}, {2, 50}}, {}}));
+    s.now.token_budget = 100;
+    s.now.sequence_budget = 1;
+    CHECK(refused({{{1, 1}, {2, 5}}, {}}));
+    s.now.sequence_budget = 8;
+    s.now.free_slots = 0;
+    CHECK(refused({{{2, 5}}, {}}));
+    s.now.free_slots = 8;
+    s.now.free_pages = 0;
+    CHECK(refused({{{1, 1}}, {}}));
+}
