@@ -159,7 +159,7 @@ model_weights::model_weights(device& where, gguf_file const& file, described_mod
         file_bytes_ += placement.tensor->bytes;
 }
 
-task<double> model_weights::load_next(flow f, ops& on, gguf_file const& file)
+task<double> model_weights::load_next(flow f, ops& on, gguf_file& file)
 {
     std::vector<std::byte> slice;
     std::uint64_t done = 0;

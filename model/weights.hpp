@@ -50,7 +50,7 @@ public:
 
     /// Loads the next few MiB; returns the part that is done, 1 at the end. Throws error(errc::io) when the file can't
     /// be read or was changed meanwhile.
-    task<double> load_next(flow f, ops& on, gguf_file const& file);
+    task<double> load_next(flow f, ops& on, gguf_file& file);
 
     weight_view token_embedding() const noexcept { return token_embedding_; }
     weight_view output() const noexcept { return output_; }

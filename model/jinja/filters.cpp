@@ -277,16 +277,16 @@ value trim(interpreter& in, value const& subject, arguments const& given)
 value truncate(interpreter& in, value const& subject, arguments const& given)
 {
     bound_arguments const a("truncate", given, {"length", "killwords", "end", "leeway"}, 0);
-    if (!subject.is_string()) throw failure("truncate takes a string, not " + std::string(type_name(subject)));
-    auto const& s = subject.string();
     auto const end = a.string(2, "...");
     auto const end_length = static_cast<std::int64_t>(code_points(end));
     auto const limit = a.integer(0, 255);
     auto const leeway = a.given(3) ? a.integer(3, 5) : 5;
     if (limit < end_length || leeway < 0) throw failure("truncate's length is shorter than its end");
-    if (static_cast<std::int64_t>(s.length) <= limit || static_cast<std::int64_t>(s.length) - limit <= leeway)
-        return subject;
-    auto kept = std::string_view(s.bytes).substr(0, offset_of(s.bytes, static_cast<std::size_t>(limit - end_length)));
+    auto const size = length(subject);
+    if (size <= limit || size - limit <= leeway) return subject;
+    if (!subject.is_string()) throw failure("truncate takes a string, not " + std::string(type_name(subject)));
+    auto const& bytes = subject.string().bytes;
+    auto kept = std::string_view(bytes).substr(0, offset_of(bytes, static_cast<std::size_t>(limit - end_length)));
     if (!a.boolean(1, false)) kept = kept.substr(0, kept.rfind(' '));
     return make_text(in.cost(), std::string(kept).append(end));
 }

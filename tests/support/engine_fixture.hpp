@@ -99,20 +99,20 @@ inline task<collected> collect(generation from)
     co_return out;
 }
 
-inline task<collected> collect_from(engine const& running, request what)
+inline task<collected> collect_from(engine running, request what)
 {
     auto answer = co_await running.submit(std::move(what));
     auto out = co_await collect(std::move(answer));
     co_return out;
 }
 
-inline task<> collect_into(engine const& running, request what, collected& out)
+inline task<> collect_into(engine running, request what, collected& out)
 {
     out = co_await collect_from(running, std::move(what));
 }
 
 /// Sends a request and reads some of its answer; a third of the visitors leaves early.
-inline task<> visit(engine const& running, std::uint64_t seed)
+inline task<> visit(engine running, std::uint64_t seed)
 {
     std::mt19937_64 random(seed);
     auto what = ask_for(std::string(1 + random() % 60, static_cast<char>('a' + random() % 26)),
@@ -129,7 +129,7 @@ inline task<> visit(engine const& running, std::uint64_t seed)
 
 /// Returns when every page of the engine is free and nothing runs: cancelled requests give back what they held when the
 /// device is done with it, which is before an answer to a later request ends.
-inline task<> drained(engine const& running)
+inline task<> drained(engine running)
 {
     for (;;) {
         auto stats = co_await running.stats();
