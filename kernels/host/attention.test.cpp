@@ -239,6 +239,8 @@ std::vector<shape> shapes()
         all.push_back({22, 2, 48, type, 1, 0});  // sees itself only
         all.push_back({7, 1, 8, type, 0, 0});
     }
+    all.push_back({4, 1, 256, kv_type::f16, 40, 0});
+    all.push_back({2, 2, 512, kv_type::q8, 0, 0}); // the largest head
     return all;
 }
 
