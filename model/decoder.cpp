@@ -9,6 +9,9 @@ namespace plait {
 
 namespace {
 
+/// The widest head that the attention operation takes.
+constexpr std::int64_t most_head_dim = 512;
+
 /// The widest that each activation gets over the layers.
 struct widths {
     std::int64_t width = 0, qkv = 0, heads = 0, hidden = 0, vocabulary = 0;
@@ -166,6 +169,7 @@ decoder::decoder(device& where, model_spec spec, step_limits limits, numerics mo
         auto refuse = [&](std::string const& what) {
             throw error(errc::unsupported, "layer " + std::to_string(i) + ": " + what);
         };
+        if (layer.attention.head_dim > most_head_dim) refuse("heads of " + std::to_string(layer.attention.head_dim));
         if (!layer.ffn.gated) refuse("a feed-forward network without a gate");
         if (layer.norm.kind != norm_kind::rms) refuse("norm " + std::string(name(layer.norm.kind)));
     }
