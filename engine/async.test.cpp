@@ -14,6 +14,7 @@
 #include <asio/use_awaitable.hpp>
 #include <asio/use_future.hpp>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <memory_resource>
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include <plait/engine/async.hpp>
+#include <plait/engine/policies/ordered.hpp>
 #include <plait/tests/support/co_test.hpp>
 #include <plait/tests/support/engine_fixture.hpp>
 
@@ -34,15 +36,33 @@ namespace {
 struct fixture {
     frame_check frames;
     tiny_file model;
+    std::atomic<bool> held = false; ///< while it is set, no request gets a step
     asio::io_context context;
     runtime home;
-    engine running = home.run(open(home, tiny_engine(model.path())));
+    engine running = home.run(open(home, options()));
 
     fixture() = default;
     ~fixture()
     {
         home.run(drained(running));
         home.run(running.close());
+    }
+
+    engine_options options()
+    {
+        auto out = tiny_engine(model.path());
+        auto rule = [this, arrival = first_come_first_served()](snapshot const& now) mutable {
+            return held ? step_plan() : arrival.next(now);
+        };
+        out.schedule = make_policy(rule);
+        return out;
+    }
+
+    /// Lets requests have steps again. The engine looks when something happens to it.
+    void let_go()
+    {
+        held = false;
+        home.run(collect_from(running, ask_for("wake up", 1)));
     }
 
     /// Runs an Asio coroutine to its end on this thread.
@@ -216,18 +236,15 @@ TEST_CASE("a wait that loses against a timer is stopped, and the answer stays wh
     });
     CHECK(ids == expected);
 
-    // A request that waits behind others has no piece yet, so the timer wins every time.
+    f.held = true;
     f.run([&]() -> asio::awaitable<void> {
-        std::vector<generation> busy;
-        for (int i = 0; i < 8; ++i)
-            busy.push_back(co_await async_submit(f.running, ask_for("busy", 200), asio::use_awaitable));
         auto answer = co_await async_submit(f.running, ask_for("patience", 30), asio::use_awaitable);
         for (int i = 0; i < 5; ++i) {
             asio::steady_timer timer(f.context, std::chrono::microseconds(10));
-            auto first = co_await (timer.async_wait(asio::use_awaitable) || async_next(answer, asio::use_awaitable));
-            lost += first.index() == 0;
+            auto first = co_await (async_next(answer, asio::use_awaitable) || timer.async_wait(asio::use_awaitable));
+            lost += first.index() == 1;
         }
-        busy.clear();
+        f.let_go();
         auto rest = co_await read_all(std::move(answer));
         CHECK(rest == expected);
     });
@@ -238,10 +255,7 @@ TEST_CASE("a cancellation slot stops a wait for the next piece, and the request 
 {
     fixture f;
     auto expected = f.alone(ask_for("slot", 10));
-    // Eight others hold every place, each stopped by its own reader, so that this request has nothing to say yet.
-    std::vector<generation> others;
-    for (int i = 0; i < 8; ++i)
-        others.push_back(async_submit(f.running, ask_for("other", 200), asio::use_future).get());
+    f.held = true;
     auto answer = async_submit(f.running, ask_for("slot", 10), asio::use_future).get();
 
     asio::cancellation_signal signal;
@@ -258,7 +272,7 @@ TEST_CASE("a cancellation slot stops a wait for the next piece, and the request 
     CHECK(seen == errc::cancelled);
     signal.emit(asio::cancellation_type::terminal); // late, and harmless
 
-    others.clear();
+    f.let_go();
     f.run([&]() -> asio::awaitable<void> {
         auto ids = co_await read_all(std::move(answer));
         CHECK(ids == expected);
@@ -268,9 +282,7 @@ TEST_CASE("a cancellation slot stops a wait for the next piece, and the request 
 TEST_CASE("a generation that goes while its next piece is awaited ends the wait")
 {
     fixture f;
-    std::vector<generation> others;
-    for (int i = 0; i < 8; ++i)
-        others.push_back(async_submit(f.running, ask_for("other", 200), asio::use_future).get());
+    f.held = true;
     auto answer = std::make_unique<generation>(async_submit(f.running, ask_for("gone", 10), asio::use_future).get());
     bool ended = false;
     auto handler = [&](std::error_code code, std::optional<piece> got) {
@@ -323,15 +335,13 @@ TEST_CASE("many Asio coroutines share an engine, and each gets the answer that i
     std::vector<std::vector<std::int32_t>> expected, got(24);
     for (std::size_t i = 0; i < got.size(); ++i)
         expected.push_back(f.alone(ask_for("client " + std::to_string(i), 10 + static_cast<std::int64_t>(i))));
-    for (std::size_t i = 0; i < got.size(); ++i) {
-        auto client = [&f, &got](std::size_t number) -> asio::awaitable<void> {
-            auto answer = co_await async_submit(
-                f.running, ask_for("client " + std::to_string(number), 10 + static_cast<std::int64_t>(number)),
-                asio::use_awaitable);
-            got[number] = co_await read_all(std::move(answer));
-        };
+    auto client = [&](std::size_t i) -> asio::awaitable<void> {
+        auto what = ask_for("client " + std::to_string(i), 10 + static_cast<std::int64_t>(i));
+        auto answer = co_await async_submit(f.running, std::move(what), asio::use_awaitable);
+        got[i] = co_await read_all(std::move(answer));
+    };
+    for (std::size_t i = 0; i < got.size(); ++i)
         asio::co_spawn(f.context, client(i), asio::detached);
-    }
     f.context.run();
     CHECK(got == expected);
 }
