@@ -107,6 +107,7 @@ template<class Initiation>
 struct initiation_strand {
     static constexpr bool exists = false;
     explicit initiation_strand(Initiation const&) noexcept {}
+    void release() noexcept {}
 };
 template<class Initiation>
     requires requires(Initiation const& i) {
@@ -115,11 +116,14 @@ template<class Initiation>
     }
 struct initiation_strand<Initiation> {
     static constexpr bool exists = true;
+    using strand_type = asio::strand<typename Initiation::executor_type>;
     explicit initiation_strand(Initiation const& i)
-        : strand(i.get_executor())
+        : strand(strand_type(i.get_executor()))
     {
     }
-    asio::strand<typename Initiation::executor_type> strand;
+    /// Before the task goes on: a strand must not outlive its context, which may be on its way out.
+    void release() noexcept { strand.reset(); }
+    std::optional<strand_type> strand;
 };
 
 /// Leaves the rendezvous when it goes, whether the handler was called or dropped.
@@ -167,7 +171,7 @@ public:
     using asio_handler<Awaiter>::asio_handler;
 
     using executor_type = Executor;
-    executor_type get_executor() const noexcept { return this->op_->where_.strand; }
+    executor_type get_executor() const noexcept { return *this->op_->where_.strand; }
 };
 
 template<class Completion, class Initiation, class Arguments, class... Results>
@@ -205,7 +209,9 @@ public:
         if constexpr (where_type::exists) {
             if (stop_.stop_possible()) on_stop_.emplace(stop_, pass_on{this});
         }
-        return !rendezvous_.leave();
+        if (!rendezvous_.leave()) return true;
+        where_.release();
+        return false;
     }
 
     auto await_resume()
@@ -226,7 +232,7 @@ private:
     auto make_handler() noexcept
     {
         if constexpr (where_type::exists) {
-            return asio_strand_handler<asio_awaiter, decltype(where_.strand)>(*this);
+            return asio_strand_handler<asio_awaiter, typename where_type::strand_type>(*this);
         } else {
             return asio_handler<asio_awaiter>(*this);
         }
@@ -244,13 +250,15 @@ private:
         asio_awaiter* self;
         void operator()() const noexcept
         {
-            if (self->rendezvous_.try_enter()) asio::post(self->where_.strand, emit(*self));
+            if (self->rendezvous_.try_enter()) asio::post(*self->where_.strand, emit(*self));
         }
     };
 
     void leave() noexcept
     {
-        if (rendezvous_.leave()) resumption_.post();
+        if (!rendezvous_.leave()) return;
+        where_.release();
+        resumption_.post();
     }
 
     Initiation initiation_;
