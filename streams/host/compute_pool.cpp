@@ -56,6 +56,7 @@ public:
 private:
     void loop() noexcept
     {
+        auto gone = pool_.gone_;
         std::uint32_t seen = 0;
         for (;;) {
             seen = await_change(pool_.epoch_, seen);
@@ -64,8 +65,8 @@ private:
             pool_.arrived_.fetch_add(1, std::memory_order_release);
             pool_.arrived_.notify_one();
         }
-        pool_.gone_.fetch_add(1, std::memory_order_release);
-        pool_.gone_.notify_one();
+        gone->fetch_add(1, std::memory_order_release);
+        gone->notify_one();
     }
 
     compute_pool& pool_;
@@ -89,9 +90,9 @@ compute_pool::~compute_pool()
     epoch_.fetch_add(1, std::memory_order_release);
     epoch_.notify_all();
     for (;;) {
-        auto gone = gone_.load(std::memory_order_acquire);
+        auto gone = gone_->load(std::memory_order_acquire);
         if (gone == count_ - 1) return;
-        gone_.wait(gone, std::memory_order_acquire);
+        gone_->wait(gone, std::memory_order_acquire);
     }
 }
 

@@ -45,7 +45,9 @@ private:
     // arrived_ reaches count_ - 1 (acquire) before it publishes the next. epoch_ == closing ends the workers.
     alignas(64) std::atomic<std::uint32_t> epoch_ = 0;
     alignas(64) std::atomic<std::uint32_t> arrived_ = 0;
-    alignas(64) std::atomic<std::uint32_t> gone_ = 0; // workers that have left their loop
+    /// Workers that have left their loop. Each holds it too: a worker's last act is to notify, when the pool that waits
+    /// for it may already be gone.
+    std::shared_ptr<std::atomic<std::uint32_t>> gone_ = std::make_shared<std::atomic<std::uint32_t>>(0);
     operation operation_ = nullptr;
     void const* arguments_ = nullptr;
     std::atomic<bool> closing_ = false;
