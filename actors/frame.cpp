@@ -1,4 +1,4 @@
-#include <plait/actors/task.hpp>
+#include <plait/actors/frame.hpp>
 
 namespace plait::detail {
 
