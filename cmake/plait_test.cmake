@@ -24,7 +24,8 @@ function(plait_tests label)
         string(REGEX REPLACE "\\.test\\.cpp$" "" stem ${file})
         add_test(NAME ${label}/${stem} COMMAND plait-${label}-tests --source-file=*/${folder}/${file} --no-skipped-summary)
         set_tests_properties(${label}/${stem} PROPERTIES TIMEOUT ${PLAIT_TEST_TIMEOUT}
-            FAIL_REGULAR_EXPRESSION "test cases: *0 ")
+            FAIL_REGULAR_EXPRESSION "test cases: *0 "
+            ENVIRONMENT "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
         if(stem MATCHES "(^|/)real_")
             set_tests_properties(${label}/${stem} PROPERTIES LABELS "${label};real" RUN_SERIAL ON
                 SKIP_REGULAR_EXPRESSION "skipped: not found")
