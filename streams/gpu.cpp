@@ -1,3 +1,5 @@
+#include <utility>
+
 #include <plait/streams/gpu.hpp>
 
 namespace plait {
@@ -6,19 +8,18 @@ gpu::gpu(event_loop& home, std::unique_ptr<device> owned)
     : home_(home)
     , device_(std::move(owned))
 {
-    // An actor is made on its creator's thread, but a loop takes pollers on its own. The loop runs this before any
-    // message to the actor, and so before the actor can end.
-    attach_.self = this;
-    attach_.run = [](work& w) noexcept {
-        auto* self = static_cast<attach_work&>(w).self;
-        self->home_.attach(*self);
-    };
-    home_.post(attach_);
 }
 
 gpu::~gpu()
 {
-    home_.detach(*this);
+    if (attached_) home_.detach(*this);
+}
+
+flow gpu::flow_on(stream_role role)
+{
+    // Not in the constructor: an actor is made on its creator's thread, and its loop must not poll what is half made.
+    if (!std::exchange(attached_, true)) home_.attach(*this);
+    return flow(device_->stream_of(role));
 }
 
 } // namespace plait

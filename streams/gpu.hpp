@@ -25,18 +25,15 @@ public:
 
 protected:
     device& dev() noexcept { return *device_; }
-    flow flow_on(stream_role role) noexcept { return flow(device_->stream_of(role)); }
+    /// A flow that begins on the stream of `role`. From the first one on the loop drives the device.
+    flow flow_on(stream_role role);
 
 private:
     bool poll() override { return device_->poll(); }
 
-    struct attach_work : work {
-        gpu* self;
-    };
-
     event_loop& home_;
     std::unique_ptr<device> device_;
-    attach_work attach_;
+    bool attached_ = false;
 };
 
 } // namespace plait
