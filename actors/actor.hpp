@@ -1,5 +1,6 @@
 #pragma once
 
+#include <plait/actors/actor_registry.hpp>
 #include <plait/actors/ask.hpp>
 #include <plait/actors/tell.hpp>
 
@@ -27,7 +28,7 @@ protected:
     }
 
     /// The runtime that it lives in.
-    runtime& home() const noexcept { return core_.home()->owner; }
+    runtime& home() const noexcept { return core_.home().owner; }
 
 private:
     detail::actor_core& core_;
@@ -39,8 +40,8 @@ namespace detail {
 template<class A>
 class actor_cell final : public actor_core {
 public:
-    actor_cell(executor& place, actor_registry& home, std::uint64_t bound) noexcept
-        : actor_core(place, home, type_name<A>(), bound)
+    actor_cell(executor& place, std::shared_ptr<actor_registry> home, std::uint64_t bound) noexcept
+        : actor_core(place, std::move(home), type_name<A>(), bound)
     {
     }
     ~actor_cell() override {}

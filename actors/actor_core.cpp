@@ -1,7 +1,8 @@
 #include <plait/actors/actor_core.hpp>
 
+#include <plait/actors/actor_registry.hpp>
+
 #include <cassert>
-#include <condition_variable>
 
 namespace plait::detail {
 
@@ -53,10 +54,10 @@ void message_list::remove(message& m) noexcept
     (m.next_ ? m.next_->previous_ : last_) = m.previous_;
 }
 
-actor_core::actor_core(executor& underlying, actor_registry& home, std::string_view name,
+actor_core::actor_core(executor& underlying, std::shared_ptr<actor_registry> home, std::string_view name,
                        std::uint64_t capacity) noexcept
     : underlying_(&underlying)
-    , home_(&home)
+    , home_(std::move(home))
     , name_(name)
     , capacity_(capacity)
 {
@@ -135,7 +136,7 @@ void actor_core::turn() noexcept
             if (inbox_.empty()) {
                 if (sweep_) refuse_held();
                 if (free_) {
-                    if (home_) home_->remove(*this);
+                    home_->remove(*this);
                     delete this;
                     return;
                 }
@@ -276,7 +277,7 @@ void actor_core::destroy_if_done() noexcept
     if (gone_ || !closed_.load(std::memory_order_relaxed) || !running_.empty()) return;
     gone_ = true;
     destroy_object();
-    if (home_) home_->gone(*this);
+    home_->gone(*this);
     while (auto* w = when_gone_.pop_front()) {
         w->run(*w);
     }
@@ -332,98 +333,7 @@ void actor_core::leave_exclusive() noexcept
 
 void actor_core::unhandled(std::string_view method, site where, std::exception_ptr exception) noexcept
 {
-    if (home_) home_->unhandled(failure{name_, method, where, std::move(exception)});
-}
-
-void actor_registry::list::add(actor_core& core) noexcept
-{
-    core.registry_next_ = nullptr;
-    core.registry_previous_ = youngest;
-    if (youngest) youngest->registry_next_ = &core;
-    youngest = &core;
-    ++size;
-}
-
-void actor_registry::list::remove(actor_core& core) noexcept
-{
-    if (core.registry_previous_) core.registry_previous_->registry_next_ = core.registry_next_;
-    if (core.registry_next_) {
-        core.registry_next_->registry_previous_ = core.registry_previous_;
-    } else {
-        youngest = core.registry_previous_;
-    }
-    --size;
-}
-
-void actor_registry::add(actor_core& core) noexcept
-{
-    std::lock_guard lock(mutex_);
-    living_.add(core);
-}
-
-void actor_registry::gone(actor_core& core) noexcept
-{
-    std::lock_guard lock(mutex_);
-    living_.remove(core);
-    gone_.add(core);
-}
-
-void actor_registry::remove(actor_core& core) noexcept
-{
-    std::lock_guard lock(mutex_);
-    gone_.remove(core);
-}
-
-std::size_t actor_registry::living() const noexcept
-{
-    std::lock_guard lock(mutex_);
-    return living_.size;
-}
-
-void actor_registry::stop_all() noexcept
-{
-    struct stopping : work {
-        actor_core* core = nullptr;
-        std::mutex mutex;
-        std::condition_variable changed;
-        bool done = false;
-    };
-    for (;;) {
-        stopping s;
-        {
-            std::lock_guard lock(mutex_);
-            s.core = living_.youngest;
-            if (!s.core) return;
-            // A living core has at least the strong handles' weak one, so this revives nothing.
-            s.core->add_weak();
-        }
-        s.run = [](work& self) noexcept {
-            auto& s = static_cast<stopping&>(self);
-            s.run = [](work& self) noexcept {
-                auto& s = static_cast<stopping&>(self);
-                std::lock_guard lock(s.mutex);
-                s.done = true;
-                s.changed.notify_one();
-            };
-            s.core->close();
-            s.core->when_gone(s);
-        };
-        s.core->post(s);
-        {
-            std::unique_lock lock(s.mutex);
-            s.changed.wait(lock, [&] { return s.done; });
-        }
-        s.core->drop_weak();
-    }
-}
-
-void actor_registry::orphan_all() noexcept
-{
-    std::lock_guard lock(mutex_);
-    for (auto* core = gone_.youngest; core; core = core->registry_previous_) {
-        core->underlying_ = nullptr;
-        core->home_ = nullptr;
-    }
+    home_->unhandled(failure{name_, method, where, std::move(exception)});
 }
 
 } // namespace plait::detail

@@ -6,12 +6,10 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
-#include <mutex>
+#include <memory>
 #include <string_view>
 
 namespace plait {
-
-class runtime;
 
 /// A failure of an actor that no caller waits for.
 struct failure {
@@ -87,7 +85,8 @@ private:
 /// nothing is bounded but senders; resumptions and system works never wait.
 class actor_core : public executor, private work {
 public:
-    actor_core(executor& underlying, actor_registry& home, std::string_view name, std::uint64_t capacity) noexcept;
+    actor_core(executor& underlying, std::shared_ptr<actor_registry> home, std::string_view name,
+               std::uint64_t capacity) noexcept;
 
     void post(work& w) noexcept final;
 
@@ -131,8 +130,8 @@ public:
     /// A told method threw.
     void unhandled(std::string_view method, site where, std::exception_ptr exception) noexcept;
 
-    /// The runtime's actors; null when the runtime has ended.
-    actor_registry* home() const noexcept { return home_; }
+    /// The runtime's actors.
+    actor_registry& home() const noexcept { return *home_; }
     std::string_view name() const noexcept { return name_; }
     /// Messages sent and not yet taken.
     std::uint64_t depth() const noexcept
@@ -159,8 +158,8 @@ private:
     void count_taken(message& m) noexcept;
     void destroy_if_done() noexcept;
 
-    executor* underlying_;
-    actor_registry* home_;
+    executor* underlying_; ///< null once the runtime that owned it has ended: then a post runs in the call
+    std::shared_ptr<actor_registry> const home_; ///< outlives the runtime, as handles may
     std::string_view const name_;
     std::uint64_t const capacity_;
 
@@ -187,49 +186,9 @@ private:
         actor_core* core;
     } system_;
 
+    bool owned_ = false; ///< `underlying_` ends with the runtime
     actor_core* registry_next_ = nullptr;
     actor_core* registry_previous_ = nullptr;
-};
-
-/// All actors of a runtime.
-class actor_registry {
-public:
-    explicit actor_registry(runtime& r) noexcept
-        : owner(r)
-    {
-    }
-
-    /// Hears of failures that no caller waits for.
-    virtual void unhandled(failure const& f) noexcept = 0;
-
-    void add(actor_core& core) noexcept;
-    /// The object of `core` has been destroyed.
-    void gone(actor_core& core) noexcept;
-    /// `core` is about to be deleted.
-    void remove(actor_core& core) noexcept;
-
-    /// Stops every actor, youngest first, and waits for each until its object has been destroyed.
-    void stop_all() noexcept;
-    /// Makes the cores that handles still point to independent of the executors, which are about to end.
-    void orphan_all() noexcept;
-    std::size_t living() const noexcept;
-
-    runtime& owner;
-
-protected:
-    ~actor_registry() = default;
-
-private:
-    struct list {
-        actor_core* youngest = nullptr;
-        std::size_t size = 0;
-        void add(actor_core& core) noexcept;
-        void remove(actor_core& core) noexcept;
-    };
-
-    mutable std::mutex mutex_;
-    list living_;
-    list gone_;
 };
 
 } // namespace detail

@@ -160,7 +160,7 @@ struct runtime::state final : detail::actor_registry {
 };
 
 runtime::runtime(runtime_options options)
-    : state_(std::make_unique<state>(*this, std::move(options)))
+    : state_(std::make_shared<state>(*this, std::move(options)))
 {
 }
 
@@ -248,9 +248,16 @@ detail::run_registry& runtime::runs() noexcept
     return state_->runs;
 }
 
-detail::actor_registry& runtime::registry() noexcept
+std::shared_ptr<detail::actor_registry> runtime::registry() noexcept
 {
-    return *state_;
+    return state_;
+}
+
+bool runtime::owns(executor const& place) noexcept
+{
+    if (&place == state_->pool) return true;
+    std::lock_guard lock(state_->mutex);
+    return std::ranges::any_of(state_->loops, [&](looping_thread const& l) { return &l.loop == &place; });
 }
 
 unsigned runtime::available_cpus() noexcept

@@ -63,7 +63,7 @@ public:
         static_assert(std::derived_from<A, actor>, "an actor derives from plait::actor");
         auto core = std::make_unique<detail::actor_cell<A>>(place, registry(), mailbox_bound);
         auto& object = core->construct(std::forward<Args>(args)...);
-        registry().add(*core);
+        registry()->add(*core, owns(place));
         return detail::ref_access::adopt(*core.release(), object);
     }
 
@@ -119,9 +119,10 @@ private:
     };
 
     void drive(job_base& job, stop_token stop);
-    detail::actor_registry& registry() noexcept;
+    std::shared_ptr<detail::actor_registry> registry() noexcept;
+    bool owns(executor const& place) noexcept;
 
-    std::unique_ptr<state> state_;
+    std::shared_ptr<state> state_; ///< shared with the cores of actors, which handles may keep longer
 };
 
 } // namespace plait

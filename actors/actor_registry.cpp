@@ -1,0 +1,98 @@
+#include <plait/actors/actor_registry.hpp>
+
+#include <condition_variable>
+
+namespace plait::detail {
+
+void actor_registry::list::add(actor_core& core) noexcept
+{
+    core.registry_next_ = nullptr;
+    core.registry_previous_ = youngest;
+    if (youngest) youngest->registry_next_ = &core;
+    youngest = &core;
+    ++size;
+}
+
+void actor_registry::list::remove(actor_core& core) noexcept
+{
+    if (core.registry_previous_) core.registry_previous_->registry_next_ = core.registry_next_;
+    if (core.registry_next_) {
+        core.registry_next_->registry_previous_ = core.registry_previous_;
+    } else {
+        youngest = core.registry_previous_;
+    }
+    --size;
+}
+
+void actor_registry::add(actor_core& core, bool owned) noexcept
+{
+    std::lock_guard lock(mutex_);
+    core.owned_ = owned;
+    living_.add(core);
+}
+
+void actor_registry::gone(actor_core& core) noexcept
+{
+    std::lock_guard lock(mutex_);
+    living_.remove(core);
+    gone_.add(core);
+}
+
+void actor_registry::remove(actor_core& core) noexcept
+{
+    std::lock_guard lock(mutex_);
+    gone_.remove(core);
+}
+
+std::size_t actor_registry::living() const noexcept
+{
+    std::lock_guard lock(mutex_);
+    return living_.size;
+}
+
+void actor_registry::stop_all() noexcept
+{
+    struct stopping : work {
+        actor_core* core = nullptr;
+        std::mutex mutex;
+        std::condition_variable changed;
+        bool done = false;
+    };
+    for (;;) {
+        stopping s;
+        {
+            std::lock_guard lock(mutex_);
+            s.core = living_.youngest;
+            if (!s.core) return;
+            // A living core has at least the strong handles' weak one, so this revives nothing.
+            s.core->add_weak();
+        }
+        s.run = [](work& self) noexcept {
+            auto& s = static_cast<stopping&>(self);
+            s.run = [](work& self) noexcept {
+                auto& s = static_cast<stopping&>(self);
+                std::lock_guard lock(s.mutex);
+                s.done = true;
+                s.changed.notify_one();
+            };
+            s.core->close();
+            s.core->when_gone(s);
+        };
+        s.core->post(s);
+        {
+            std::unique_lock lock(s.mutex);
+            s.changed.wait(lock, [&] { return s.done; });
+        }
+        s.core->drop_weak();
+    }
+}
+
+void actor_registry::orphan_all() noexcept
+{
+    std::lock_guard lock(mutex_);
+    for (auto* core = gone_.youngest; core; core = core->registry_previous_) {
+        if (core->owned_) core->underlying_ = nullptr;
+    }
+}
+
+} // namespace plait::detail
