@@ -151,6 +151,26 @@ CO_TEST_CASE("asks that wait in the mailbox of a stopped actor answer receiver_g
     CHECK(gone == 2);
 }
 
+TEST_CASE("a told method that the actor's end cancels is no failure")
+{
+    test::frame_check frames;
+    int failures = 0;
+    runtime_options options;
+    options.on_unhandled = [&](failure const&) { ++failures; };
+    {
+        runtime rt(options);
+        event gate;
+        auto body = [&]() -> task<> {
+            auto r = rt.spawn<gatekeeper>(gate);
+            co_await tell<&gatekeeper::pass>(r, 1);
+            co_await ask<&gatekeeper::seen>(r);
+            co_await stop(r);
+        };
+        rt.run(body());
+    }
+    CHECK(failures == 0);
+}
+
 CO_TEST_CASE("methods interleave at awaits and nowhere else")
 {
     event gate;

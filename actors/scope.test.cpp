@@ -168,6 +168,12 @@ CO_TEST_CASE("when_all of a vector keeps the order")
     CHECK(ordered);
 }
 
+CO_TEST_CASE("when_all of nothing is done at once")
+{
+    auto values = co_await when_all(std::vector<task<int>>());
+    CHECK(values.empty());
+}
+
 CO_TEST_CASE("when_all cancels the others when one fails")
 {
     auto outcome = co_await as_result(when_all(wait_forever(), fail_with("one"), wait_forever()));

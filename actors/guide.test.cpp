@@ -1,0 +1,216 @@
+// The programs of docs/actors.md, between marks; the last test compares the two.
+
+#include <cctype>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <asio/buffer.hpp>
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/read_until.hpp>
+#include <asio/use_future.hpp>
+#include <asio/write.hpp>
+#include <doctest/doctest.h>
+
+#include <plait/actors/asio.hpp>
+#include <plait/actors/channel.hpp>
+#include <plait/actors/generator.hpp>
+#include <plait/actors/runtime.hpp>
+#include <plait/actors/scope.hpp>
+#include <plait/tests/support/co_test.hpp>
+
+using namespace plait;
+using namespace std::chrono_literals;
+
+namespace {
+
+// [task]
+task<int> answer()
+{
+    co_return 42;
+}
+
+task<int> twice()
+{
+    int a = co_await answer();
+    int b = co_await answer();
+    co_return a + b;
+}
+// [task]
+
+// [actor]
+class account : public actor {
+public:
+    explicit account(long balance)
+        : balance_(balance)
+    {
+    }
+
+    long balance() const { return balance_; }
+    void deposit(long amount) { balance_ += amount; }
+
+    task<bool> transfer(ref<account> to, long amount)
+    {
+        auto alone = co_await this_actor::exclusive(); // the check still holds after the await
+        if (balance_ < amount) co_return false;
+        co_await ask<&account::deposit>(to, amount);
+        balance_ -= amount;
+        co_return true;
+    }
+
+private:
+    long balance_;
+};
+// [actor]
+
+// [generator]
+generator<std::string> words(std::string text)
+{
+    std::string word;
+    for (char c : text) {
+        if (!std::isspace(static_cast<unsigned char>(c))) {
+            word += c;
+        } else if (!word.empty()) {
+            co_yield word;
+            word.clear();
+        }
+    }
+    if (!word.empty()) co_yield word;
+}
+// [generator]
+
+// [waiting]
+task<std::string> first_line(asio::ip::tcp::socket& socket)
+{
+    std::string line;
+    co_await asio::async_read_until(socket, asio::dynamic_buffer(line), '\n', use_task);
+    co_return line;
+}
+// [waiting]
+
+} // namespace
+
+TEST_CASE("the guide: a task")
+{
+    runtime rt;
+    int n = rt.run(twice());
+    CHECK(n == 84);
+}
+
+CO_TEST_CASE("the guide: an actor")
+{
+    // [asking]
+    auto mine = rt.spawn<account>(100);
+    auto yours = rt.spawn<account>(0);
+
+    bool done = co_await ask<&account::transfer>(mine, yours, 30); // waits for the result
+    co_await tell<&account::deposit>(yours, 5);                    // waits only for room
+    long sum = co_await ask<&account::balance>(yours);
+
+    co_await stop(mine); // its mailbox closes, its methods end, it is destroyed
+    auto late = co_await as_result(ask<&account::balance>(mine));
+    // late.error() == errc::receiver_gone
+    // [asking]
+    CHECK(done);
+    CHECK(sum == 35);
+    CHECK(late.error() == errc::receiver_gone);
+}
+
+CO_TEST_CASE("the guide: a scope, a channel and a generator")
+{
+    // [scope]
+    channel<std::string> queue(2); // a full channel suspends its sender
+    std::vector<std::string> seen;
+
+    auto produce = [&]() -> task<> {
+        auto g = words("strands of one plait");
+        for (;;) {
+            auto word = co_await g.next();
+            if (!word) break;
+            co_await queue.send(*word);
+        }
+        queue.close(); // what was sent can still be received
+    };
+    auto body = [&](scope& s) -> task<> {
+        s.start(produce); // runs beside the body
+        for (;;) {
+            auto word = co_await queue.receive();
+            if (!word) break;
+            seen.push_back(*word);
+        }
+    };
+    co_await with_scope(body); // returns when both have ended
+    // [scope]
+    CHECK(seen.size() == 4);
+}
+
+CO_TEST_CASE("the guide: stopping")
+{
+    // [stop]
+    auto slow = [&]() -> task<> { co_await rt.clock().sleep_for(1h); };
+    auto body = [&](scope& s) -> task<> {
+        s.start(slow);
+        co_await rt.clock().sleep_for(1ms);
+        s.request_stop(); // the sleep throws errc::cancelled, which a scope that was asked to stop takes as its end
+    };
+    co_await with_scope(body);
+    // [stop]
+}
+
+TEST_CASE("the guide: Asio")
+{
+    runtime rt;
+    // [future]
+    std::future<int> n = async_start(rt, twice(), asio::use_future);
+    // [future]
+    CHECK(n.get() == 84);
+}
+
+TEST_CASE("the guide: waiting for Asio")
+{
+    asio::io_context io;
+    using asio::ip::tcp;
+    tcp::acceptor acceptor(io, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
+    tcp::socket client(io);
+    client.connect(acceptor.local_endpoint());
+    auto server = acceptor.accept();
+    asio::write(client, asio::buffer("hello\n", 6));
+    asio_executor exec(io.get_executor());
+    auto line = async_start(exec, first_line(server), asio::use_future);
+    io.run();
+    CHECK(line.get() == "hello\n");
+}
+
+TEST_CASE("the guide shows the programs that are compiled here")
+{
+    auto read = [](char const* path) {
+        std::ifstream file(path);
+        std::stringstream text;
+        text << file.rdbuf();
+        return text.str();
+    };
+    auto guide = read(PLAIT_SOURCE_DIR "/docs/actors.md");
+    std::stringstream source(read(PLAIT_SOURCE_DIR "/actors/guide.test.cpp"));
+    int programs = 0;
+    std::string mark;
+    std::string program;
+    std::size_t indent = 0;
+    for (std::string line; std::getline(source, line);) {
+        auto text = line.find_first_not_of(' ');
+        bool is_mark = text != line.npos && line.compare(text, 4, "// [") == 0;
+        if (!is_mark) {
+            if (!mark.empty()) program += line.substr(std::min(indent, line.size())) + '\n';
+        } else if (mark.empty()) {
+            mark = line.substr(text);
+            indent = text;
+            program.clear();
+        } else {
+            CHECK_MESSAGE(guide.find("```cpp\n" + program + "```") != guide.npos, mark);
+            mark.clear();
+            ++programs;
+        }
+    }
+    CHECK(programs == 8);
+}
