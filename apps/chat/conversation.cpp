@@ -22,10 +22,10 @@ std::size_t conversation::first_turn() const noexcept
     return !messages_.empty() && messages_.front().role == "system" ? 1 : 0;
 }
 
-void conversation::set_system(std::string text)
+void conversation::set_system(std::optional<std::string> text)
 {
     if (first_turn() == 1) messages_.erase(messages_.begin());
-    if (!text.empty()) messages_.insert(messages_.begin(), message("system", std::move(text)));
+    if (text) messages_.insert(messages_.begin(), message("system", std::move(*text)));
 }
 
 void conversation::reset() noexcept

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,8 +18,8 @@ public:
     /// How many tokens a prompt of these messages has.
     using counter = std::function<std::int64_t(std::span<chat_message const>)>;
 
-    /// Sets the system's message; the turns stay. Empty: none.
-    void set_system(std::string text);
+    /// Sets the system's message, or takes it away; the turns stay.
+    void set_system(std::optional<std::string> text);
 
     /// Forgets the turns, not the system's message.
     void reset() noexcept;

@@ -79,7 +79,7 @@ TEST_CASE("a reset forgets the turns and keeps the system's message")
     auto talk = three_turns();
     talk.reset();
     CHECK(all_of(talk) == "s:sys ");
-    talk.set_system("");
+    talk.set_system(std::nullopt);
     CHECK(talk.messages().empty());
     talk.reset();
     CHECK(talk.messages().empty());
@@ -91,6 +91,8 @@ TEST_CASE("a new system's message takes the old one's place")
     talk.set_system("other");
     CHECK(all_of(talk) == "s:other u:aaaa a:1234 u:bbbb a:1234 u:cccc ");
     talk.set_system("");
+    CHECK(all_of(talk) == "s: u:aaaa a:1234 u:bbbb a:1234 u:cccc "); // an empty one is one
+    talk.set_system(std::nullopt);
     CHECK(all_of(talk) == "u:aaaa a:1234 u:bbbb a:1234 u:cccc ");
 }
 

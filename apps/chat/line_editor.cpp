@@ -40,6 +40,22 @@ void use_utf8()
         if (std::setlocale(LC_CTYPE, name) != nullptr && std::strcmp(::nl_langinfo(CODESET), "UTF-8") == 0) return;
 }
 
+/// A line as libedit's history files have it: vis(3), white space included. libedit itself can only write whole files.
+std::string encoded(std::string_view line)
+{
+    std::string out;
+    for (unsigned char const c : line) {
+        if (c > ' ' && c < 0x7f && c != '\\') {
+            out += static_cast<char>(c);
+        } else {
+            char octal[8];
+            std::snprintf(octal, sizeof octal, "\\%03o", static_cast<unsigned>(c));
+            out += octal;
+        }
+    }
+    return out + '\n';
+}
+
 std::string without_end(std::string_view line)
 {
     while (line.ends_with('\n') || line.ends_with('\r'))
@@ -154,11 +170,12 @@ void line_editor::state::remember(std::string const& line)
     if (line.find_first_not_of(" \t") == std::string::npos) return;
     HistEvent event;
     if (::history(history.get(), &event, H_ENTER, line.c_str()) <= 0 || file.empty()) return; // 0: as the line before
-    if (auto* out = std::fopen(file.c_str(), "ae")) {
-        std::fseek(out, 0, SEEK_END); // libedit begins an empty file, and only that, with its mark
-        ::history(history.get(), &event, H_NSAVE_FP, std::size_t{1}, out);
-        std::fclose(out);
-    }
+    int const descriptor = ::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (descriptor < 0) return;
+    struct stat about{};
+    auto const entry = (::fstat(descriptor, &about) == 0 && about.st_size == 0 ? "_HiStOrY_V2_\n" : "") + encoded(line);
+    [[maybe_unused]] auto const written = ::write(descriptor, entry.data(), entry.size()); // one call: one piece
+    ::close(descriptor);
 }
 
 line_editor::line_editor(wakers& by, std::filesystem::path const& history, bool coloured)
@@ -206,6 +223,8 @@ line_input line_editor::read(std::string const& prompt)
         s.prompt += invisible;
     }
     s.broken = line_input::ending::complete;
+    // Before the prompt is shown, not after it: a Ctrl-D in between would be taken by the terminal.
+    ::el_set(s.editor.get(), EL_PREP_TERM, 1);
     int count = 0;
     auto const* line = ::el_gets(s.editor.get(), &count);
     line_input out;

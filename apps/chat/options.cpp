@@ -74,10 +74,10 @@ CLI::Validator unsigned_number()
     return CLI::Validator(check, "from 0 to 2^64-1");
 }
 
-CLI::Validator words()
+CLI::Validator words(bool may_be_empty = false)
 {
-    auto check = [](std::string& text) -> std::string {
-        if (text.empty()) return "is empty";
+    auto check = [=](std::string& text) -> std::string {
+        if (text.empty() && !may_be_empty) return "is empty";
         auto const valid = valid_utf8_prefix(text);
         return valid == text.size() ? std::string() : "not UTF-8 at byte " + std::to_string(valid);
     };
@@ -118,14 +118,15 @@ std::optional<std::int64_t> parse_bytes(std::string_view text)
 command_line parse(int count, char const* const* arguments, std::string const& version)
 {
     settings out;
-    // What a person expects of a small model: some variety, no nonsense.
-    out.sampling.temperature = 0.7f;
+    // For small models: some variety, little nonsense.
+    out.sampling.temperature = 0.3f;
     out.sampling.top_k = 40;
     out.sampling.top_p = 0.95f;
     out.sampling.min_p = 0.05f;
     out.engine.sequences = 1;
 
     std::string prompt;
+    std::string system;
     std::string kv = "f16";
     std::string mode = "native";
     std::uint64_t seed = 0;
@@ -137,7 +138,10 @@ command_line parse(int count, char const* const* arguments, std::string const& v
     auto* const model = app.add_option("--model", out.engine.model, "A GGUF file")->type_name("FILE")->required();
     auto* const prompt_option =
         app.add_option("--prompt", prompt, "Answers TEXT and leaves")->type_name("TEXT")->check(words());
-    app.add_option("--system", out.system, "What the model is told first")->type_name("TEXT")->check(words());
+    auto* const system_option =
+        app.add_option("--system", system, "What the model is told first; default: what its template says")
+            ->type_name("TEXT")
+            ->check(words(true));
     app.add_option("--max-tokens", out.max_tokens, "Longest answer; default: to the end of the context")
         ->type_name("N")
         ->check(whole(1));
@@ -218,6 +222,7 @@ command_line parse(int count, char const* const* arguments, std::string const& v
         return result;
     }
     if (prompt_option->count() > 0) out.prompt = prompt;
+    if (system_option->count() > 0) out.system = system;
     if (seed_option->count() > 0) out.sampling.seed = seed;
     out.engine.kv = kv == "f32" ? kv_type::f32 : kv == "q8" ? kv_type::q8 : kv_type::f16;
     out.engine.mode = mode == "f32" ? numerics::f32 : numerics::native;

@@ -24,7 +24,7 @@ struct settings {
     sampling_options sampling;
     std::int64_t max_tokens = 0;
     std::vector<std::string> stop;
-    std::string system;
+    std::optional<std::string> system; ///< may be empty; none: what the template does without one
     std::optional<std::string> prompt;
     bool show_plan = false;
 };

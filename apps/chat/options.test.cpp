@@ -46,6 +46,7 @@ TEST_CASE("a model is all that has to be given")
     CHECK(s.engine.kv == kv_type::f16);
     CHECK(s.engine.mode == numerics::native);
     CHECK(!s.prompt);
+    CHECK(!s.system);
     CHECK(!s.sampling.seed);
     CHECK(!s.show_plan);
     CHECK(s.max_tokens == 0);
@@ -140,6 +141,7 @@ TEST_CASE("values out of range are refused by the name of the option")
     check_refused({"--memory", "12 parsecs"}, "--memory");
     check_refused({"--kv", "f64"}, "--kv");
     check_refused({"--numerics", "exact"}, "--numerics");
+    CHECK(with_model({"--system", ""}).given->system == "");
     check_refused({"--prompt="}, "--prompt");
     check_refused({"--prompt", "a\xff"}, "--prompt");
     check_refused({"--system", "\xc3"}, "--system");

@@ -18,7 +18,7 @@ namespace {
 
 constexpr auto help = R"(/help          this list
 /reset         forgets the conversation
-/system TEXT   what the model is told first, from now on; without TEXT: nothing
+/system TEXT   what the model is told first, from now on; without TEXT: what its template says
 /stats         tokens, speed and memory
 /exit          leaves, as Ctrl-D does
 A line that ends in \ goes on in the next; a message that begins with / is written with //.
@@ -191,8 +191,7 @@ task<> program::load()
     engine_.emplace(std::move(opened).value());
     auto const& model = engine_->info();
     if (model.chat == nullptr) {
-        if (!settings_.system.empty())
-            throw error(errc::unsupported, "--system: the model has no chat template to put it in");
+        if (settings_.system) throw error(errc::unsupported, "--system: the model has no chat template to put it in");
         co_await note("The model has no chat template: it continues your text instead of answering.");
     }
 }
@@ -364,8 +363,8 @@ task<> program::obey(std::string const& line)
     } else if (command == "/system") {
         if (engine_->info().chat == nullptr) throw error(errc::unsupported, "/system: the model has no chat template");
         bool const none = text.empty();
-        talk_.set_system(std::move(text));
-        co_await note(none ? "There is no system message." : "The system message is set.");
+        talk_.set_system(none ? std::nullopt : std::optional(std::move(text)));
+        co_await note(none ? "The system message is what the model's template says." : "The system message is set.");
     } else if (command == "/stats") {
         co_await show_statistics();
     } else {

@@ -150,7 +150,7 @@ TEST_CASE("memory that is too small is refused with the plan")
         CHECK(r.status == 1);
         CHECK(r.output == "");
         CHECK(r.error.starts_with("plait-chat: "));
-        for (auto const* part : {"weights", "KV", "total", "100.0 KiB"})
+        for (auto const* part : {"layers", "KV cache", "total", "100 KiB"})
             CHECK_MESSAGE(r.error.find(part) != std::string::npos, part);
     }
 }

@@ -60,6 +60,34 @@ private:
     std::vector<char*> envp_;
 };
 
+/// Holds signals back from before a fork until the child has set them to what they do by default: the test program's
+/// own handlers must not run in it.
+class quiet_fork {
+public:
+    quiet_fork()
+    {
+        sigset_t all;
+        ::sigfillset(&all);
+        ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~quiet_fork() { restore(); }
+    quiet_fork(quiet_fork const&) = delete;
+    quiet_fork& operator=(quiet_fork const&) = delete;
+
+    void in_child(bool ignores_interrupts) const
+    {
+        for (int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGABRT, SIGSEGV, SIGFPE, SIGILL})
+            ::signal(number, SIG_DFL);
+        if (ignores_interrupts) ::signal(SIGINT, SIG_IGN);
+        restore();
+    }
+
+private:
+    void restore() const { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+    sigset_t before_;
+};
+
 std::pair<int, int> make_pipe()
 {
     std::array<int, 2> ends{};
@@ -126,11 +154,11 @@ piped_chat::piped_chat(std::vector<std::string> const& arguments, places where)
     auto [their_input, our_input] = make_pipe();
     auto [our_output, their_output] = make_pipe();
     auto [our_error, their_error] = make_pipe();
+    quiet_fork const quiet;
     process_ = ::fork();
     if (process_ < 0) fail("fork");
     if (process_ == 0) {
-        ::signal(SIGPIPE, SIG_DFL);
-        if (where.ignores_interrupts) ::signal(SIGINT, SIG_IGN);
+        quiet.in_child(where.ignores_interrupts);
         if (where.output != nullptr) their_output = ::open(where.output, O_WRONLY);
         ::dup2(their_input, STDIN_FILENO);
         ::dup2(their_output, STDOUT_FILENO);
@@ -189,9 +217,11 @@ terminal_chat::terminal_chat(std::vector<std::string> const& arguments, std::fil
 {
     command const what(arguments, home);
     winsize const size{40, 200, 0, 0}; // wide: lines are not broken in the middle of what a test looks for
+    quiet_fork const quiet;
     process_ = ::forkpty(&terminal_, nullptr, nullptr, &size);
     if (process_ < 0) fail("forkpty");
     if (process_ == 0) {
+        quiet.in_child(false);
         if (input != nullptr) ::dup2(::open(input, O_RDONLY), STDIN_FILENO);
         what.become();
     }

@@ -12,8 +12,10 @@ TEST_CASE("the small model answers a person and a script")
         MESSAGE("skipped: not found: smollm2-135m-instruct-q4_1.gguf");
         return;
     }
+    // With the template's own system message two first words are too close to call in 8 bits; without one they are not.
     temporary_folder const home;
-    std::vector<std::string> const arguments = {"--model", model->string(), "--temperature", "0", "--context", "1024"};
+    std::vector<std::string> const arguments = {"--model",   model->string(), "--temperature", "0",
+                                                "--context", "1024",          "--system",      ""};
 
     piped_chat script(arguments, {home.path()});
     auto const r = script.finish("What is the capital of France?\n");

@@ -1,5 +1,5 @@
+#include <plait/tests/chat/models.hpp>
 #include <plait/tests/chat/process.hpp>
-#include <plait/tests/support/tiny_model.hpp>
 
 #include <doctest/doctest.h>
 
@@ -21,7 +21,7 @@ constexpr auto up = "\033[A";
 class desk {
 public:
     explicit desk(std::uint32_t context = 256)
-        : file_(tiny_model_bytes(of_context(context)))
+        : file_(talkative_model(context).bytes())
     {
     }
 
@@ -34,13 +34,6 @@ public:
     std::filesystem::path history() const { return home() / "state" / "plait" / "history"; }
 
 private:
-    static tiny_model_options of_context(std::uint32_t context)
-    {
-        tiny_model_options options;
-        options.context = context;
-        return options;
-    }
-
     temporary_folder folder_;
     temporary_file file_;
 };
@@ -73,7 +66,7 @@ TEST_CASE("a person gets a prompt, answers and the commands")
     chat.type("/system Be brief.\r");
     REQUIRE(chat.shows("The system message is set."));
     chat.type("/system\r");
-    REQUIRE(chat.shows("There is no system message."));
+    REQUIRE(chat.shows("what the model's template says"));
     chat.type("/reset\r");
     REQUIRE(chat.shows("begins anew"));
     chat.type("/frobnicate now\r");
@@ -98,9 +91,7 @@ TEST_CASE("Ctrl-C stops the answer, and leaves at the empty prompt")
     REQUIRE(chat.shows("> "));
     chat.type("tell me everything\r");
     REQUIRE(chat.shows("everything\r\n"));
-    auto const before = chat.all().size();
-    REQUIRE(chat.shows("e")); // something of the answer
-    REQUIRE(chat.all().size() > before);
+    REQUIRE(chat.shows("\xef\xbf\xbd")); // something of the answer: random bytes are seldom UTF-8
     chat.type(ctrl_c);
     REQUIRE(chat.shows("Stopped."));
     REQUIRE(chat.shows("> "));
@@ -136,8 +127,8 @@ TEST_CASE("what was typed is there again in the next chat, and is nobody else's 
         chat.type("/caf\xc3\xa9 \xe6\xbc\xa2\xe5\xad\x97\r");
         REQUIRE(chat.shows("/caf\xc3\xa9 is no command"));
         REQUIRE(chat.shows("> "));
-        chat.type("/second\r");
-        REQUIRE(chat.shows("/second is no command"));
+        chat.type("/second\\line\r");
+        REQUIRE(chat.shows("/second\\line is no command"));
         chat.type("/exit\r");
         REQUIRE(chat.finish().status == 0);
     }
@@ -150,7 +141,7 @@ TEST_CASE("what was typed is there again in the next chat, and is nobody else's 
         chat.type(up);
         REQUIRE(chat.shows("/exit"));
         chat.type(up);
-        REQUIRE(chat.shows("second"));
+        REQUIRE(chat.shows("second\\line"));
         chat.type(up);
         REQUIRE(chat.shows("caf\xc3\xa9 \xe6\xbc\xa2\xe5\xad\x97"));
         chat.type("\r");
