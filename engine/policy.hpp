@@ -25,12 +25,13 @@ struct sequence_view {
     std::int32_t slots = 1;     ///< slots that starting it takes: one for each choice
     std::int64_t prompt = 0;    ///< tokens of its prompt
     std::int64_t computed = 0;  ///< tokens in the KV cache once the steps in flight are done
-    std::int64_t pending = 0;   ///< tokens that a step can compute now: 1 while it decodes
+    std::int64_t pending = 0;   ///< tokens that a step can compute now: 1 while it decodes, 0 while it is parked
     std::int64_t generated = 0; ///< tokens sampled, those of steps in flight included
     std::int64_t pages = 0;     ///< pages that it would give back if it were preempted
     std::int64_t held = 0;      ///< pages in its table
     std::int64_t reserved = 0;  ///< pages that starting it sets aside (admission::reserve), otherwise 0
     bool shared_tail = false;   ///< its next token copies a page first
+    bool parked = false;        ///< its reader is behind: until it has caught up, all it can do is give way
 
     bool decoding() const noexcept { return running && pending == 1 && generated > 0; }
 };
@@ -45,6 +46,7 @@ struct snapshot {
     std::int64_t sequence_budget = 0;         ///< sequences that a step may have
     std::int64_t free_slots = 0;              ///< sequences that may start
     std::int64_t free_pages = 0;              ///< pages that are neither used nor reserved
+    std::int64_t coming_slots = 0;            ///< slots that the steps in flight will free
     std::int64_t coming_pages = 0;            ///< pages that the steps in flight will free
     std::span<sequence_view const> sequences; ///< in order of arrival
 };

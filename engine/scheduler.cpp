@@ -84,7 +84,8 @@ sequence_view scheduler::view(sequence const& s) const
     v.slots = s.forked ? 1 : r.choices;
     v.prompt = r.prompt;
     v.computed = s.computed;
-    v.pending = s.pending();
+    v.pending = s.parked ? 0 : s.pending();
+    v.parked = s.parked;
     v.generated = s.generated();
     v.pages = s.running ? owned_pages(s) : 0;
     v.held = s.pages.tables().empty() ? 0 : static_cast<std::int64_t>(s.pages.tables().front().pages().size());
@@ -104,15 +105,20 @@ snapshot scheduler::look(time_point now)
     look.sequence_budget = options_.slots;
     look.free_slots = free_slots();
     look.free_pages = free_pages();
+    auto coming = [&](sequence const& s) {
+        look.coming_slots += static_cast<std::int64_t>(s.slots.size());
+        look.coming_pages += owned_pages(s);
+    };
     for (auto const& s : leaving_)
-        look.coming_pages += owned_pages(*s);
+        coming(*s);
     views_.clear();
     for (auto const& s : sequences_) {
-        if (s->preempted) look.coming_pages += owned_pages(*s);
+        if (s->preempted) coming(*s);
         auto v = view(*s);
         if (s->running && v.reserved > 0)
             look.free_pages -= std::max<std::int64_t>(0, s->reserved - v.held + (v.shared_tail ? 1 : 0));
-        if (!s->preempted && !s->parked && v.pending > 0) views_.push_back(v);
+        auto can_give_way = s->parked && s->running;
+        if (!s->preempted && (can_give_way || (!s->parked && v.pending > 0))) views_.push_back(v);
     }
     look.sequences = views_;
     return look;
@@ -140,19 +146,36 @@ void scheduler::start(sequence& s)
 
 std::optional<issued_step> scheduler::next(time_point now)
 {
-    auto seen = look(now);
-    if (seen.sequences.empty()) return std::nullopt;
-    auto plan = policy_->next(seen);
-    check(plan, seen);
+    for (;;) {
+        auto seen = look(now);
+        auto can_compute = [](sequence_view const& s) { return s.pending > 0; };
+        if (std::ranges::none_of(seen.sequences, can_compute)) return std::nullopt;
+        auto plan = policy_->next(seen);
+        check(plan, seen);
+        auto freed = preempt(plan);
+        if (!plan.entries.empty()) return build(plan);
+        // What came free at once may be what the policy waits for, and nothing else would have it look again.
+        if (!freed) return std::nullopt;
+    }
+}
 
+/// True when something came free at once, because no step in flight used it.
+bool scheduler::preempt(step_plan const& plan)
+{
+    bool freed = false;
     for (auto id : plan.preempt) {
         auto s = find(id);
         s->preempted = true;
         ++preemptions_;
-        if (s->in_flight == 0) left_step(*s);
+        if (s->in_flight > 0) continue;
+        left_step(*s);
+        freed = true;
     }
-    if (plan.entries.empty()) return std::nullopt;
+    return freed;
+}
 
+issued_step scheduler::build(step_plan const& plan)
+{
     issued_step step;
     step.number = ++steps_;
     step.batch.number = step.number;

@@ -80,6 +80,8 @@ private:
     sequence_view view(sequence const& s) const;
     std::int64_t pages_of(std::int64_t tokens) const noexcept;
     std::int64_t owned_pages(sequence const& s) const noexcept;
+    bool preempt(step_plan const& plan);
+    issued_step build(step_plan const& plan);
     void start(sequence& s);
     void add_rows(issued_step& step, std::shared_ptr<sequence> const& s, std::int64_t tokens);
     void add_draws(issued_step& step, std::shared_ptr<sequence> const& s);

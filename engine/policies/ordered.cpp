@@ -26,6 +26,7 @@ step_plan plan_in_order(snapshot const& now, std::vector<sequence_view const*> c
     auto pages = now.free_pages;
     auto coming = now.coming_pages;
     auto slots = now.free_slots;
+    auto coming_slots = now.coming_slots;
     auto take = [&](sequence_view const& s, std::int64_t count) {
         plan.entries.push_back({s.id, count});
         tokens -= count;
@@ -33,15 +34,27 @@ step_plan plan_in_order(snapshot const& now, std::vector<sequence_view const*> c
         --places;
     };
 
-    // Who must give way is found from the end of the order, and never before the one that needs the pages. Pages that a
-    // victim gives back come free when the steps in flight are done; until then nobody behind may take any.
+    std::vector<bool> gone(order.size());
+    auto give_way = [&](std::size_t i) {
+        plan.preempt.push_back(order[i]->id);
+        coming += order[i]->pages;
+        coming_slots += order[i]->slots;
+        gone[i] = true;
+    };
+    // Those whose readers are behind go first, whatever their place: they wait anyway.
+    auto set_parked_aside = [&](auto enough) {
+        for (auto i = order.size(); i-- > 0 && !enough();)
+            if (order[i]->parked && !gone[i]) give_way(i);
+    };
+    // Who else must give way is found from the end of the order, and never before the one that needs the pages. Pages
+    // that a victim gives back come free when the steps in flight are done; until then nobody behind may take any.
     auto last = order.size();
     auto make_room = [&](std::size_t i, std::int64_t need) {
-        while (need > pages + coming && last > i + 1) {
-            auto const& victim = *order[--last];
-            if (!victim.running) continue;
-            plan.preempt.push_back(victim.id);
-            coming += victim.pages;
+        auto enough = [&] { return need <= pages + coming; };
+        set_parked_aside(enough);
+        while (!enough() && last > i + 1) {
+            --last;
+            if (order[last]->running && !gone[last]) give_way(last);
         }
         if (need <= pages) return true;
         pages = 0;
@@ -56,7 +69,9 @@ step_plan plan_in_order(snapshot const& now, std::vector<sequence_view const*> c
         auto const& s = *order[i];
         if (s.decoding() || s.pending == 0) continue;
         if (!s.running) {
-            if (s.slots > slots || pages_for(s, s.pending + 1) > pages) {
+            auto need = pages_for(s, s.pending + 1);
+            if (s.slots > slots || need > pages) {
+                set_parked_aside([&] { return s.slots <= slots + coming_slots && need <= pages + coming; });
                 pages = 0; // later ones may not starve it
                 continue;
             }

@@ -213,28 +213,35 @@ TEST_CASE("a client that leaves while its question waits frees what it held")
     });
 }
 
-TEST_CASE("a client that reads nothing keeps nobody from their answers, and finds its own whole")
+TEST_CASE("clients that read nothing keep nobody from their answers, and find their own whole")
 {
     tiny_model_options shape;
     shape.context = 8192;
     service::options how;
-    how.max_tokens = 4000; // more than the socket's buffers and 64 pieces
+    how.max_tokens = 4000; // several times what the socket's buffers and the unread pieces hold
+    how.sampling.logit_bias = {{tiny_end_of_text, -100.0f}, {tiny_im_end, -100.0f}};
     how.send_buffer = 2048;
     plait::engine_options few;
     few.sequences = 2;
     fixture f(how, few, shape);
     f.run([&]() -> asio::awaitable<void> {
         auto expected = co_await visit(f, "a long answer");
-        auto slow = co_await f.connect();
-        slow.set_option(tcp::socket::receive_buffer_size(2048));
-        co_await asio::async_write(slow, asio::buffer(std::string("a long answer\n")), asio::use_awaitable);
-        for (int i = 0; i < 3; ++i) {
-            auto quick = co_await visit(f, "quick");
-            CHECK(quick.ends_with('\n'));
+        // As many as there are places, so that the next one needs one of theirs.
+        std::vector<tcp::socket> slow;
+        for (int i = 0; i < 2; ++i) {
+            slow.push_back(co_await f.connect());
+            slow.back().set_option(tcp::socket::receive_buffer_size(2048));
+            co_await asio::async_write(slow.back(), asio::buffer(std::string("a long answer\n")), asio::use_awaitable);
         }
-        std::string read;
-        co_await asio::async_read_until(slow, asio::dynamic_buffer(read), '\n', asio::use_awaitable);
-        CHECK(read == expected);
+        auto other = co_await visit(f, "an answer as long");
+        CHECK(other.ends_with('\n'));
+        auto now = co_await f.stats();
+        CHECK(now.running + now.waiting == 2);
+        for (auto& socket : slow) {
+            std::string read;
+            co_await asio::async_read_until(socket, asio::dynamic_buffer(read), '\n', asio::use_awaitable);
+            CHECK(read == expected);
+        }
     });
 }
 

@@ -33,8 +33,10 @@ public:
         view victim = nullptr;
         for (auto const& [place, turn, s] : places) {
             order.push_back(s);
-            auto fits = s->slots <= now.free_slots && pages_for(*s, s->pending + 1) <= now.free_pages;
-            if (place > 0 || running.contains(s->tenant) || fits || now.coming_pages > 0) continue;
+            auto slots = now.free_slots + now.coming_slots;
+            auto pages = now.free_pages + now.coming_pages;
+            auto fits = s->slots <= slots && pages_for(*s, s->pending + 1) <= pages;
+            if (place > 0 || running.contains(s->tenant) || fits) continue;
             if (most != running.end() && most->second.size() > 1) victim = most->second.back();
         }
         std::erase(order, victim);
