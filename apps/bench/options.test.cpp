@@ -1,0 +1,76 @@
+#include <plait/apps/bench/options.hpp>
+
+#include <doctest/doctest.h>
+
+#include <initializer_list>
+#include <vector>
+
+using namespace plait;
+using namespace plait::bench;
+
+namespace {
+
+command_line parse_words(std::initializer_list<char const*> words)
+{
+    std::vector<char const*> all{"plait-bench"};
+    all.insert(all.end(), words);
+    return parse(static_cast<int>(all.size()), all.data());
+}
+
+} // namespace
+
+TEST_CASE("a model alone is measured with every default")
+{
+    auto line = parse_words({"model", "--model", "x.gguf"});
+    REQUIRE(line.given.has_value());
+    CHECK(line.given->model == "x.gguf");
+    CHECK(line.given->threads.size() == 1);
+    CHECK(line.given->threads.front() >= 1);
+    CHECK(line.given->prompt == 512);
+    CHECK(line.given->generate == 128);
+    CHECK(line.given->batches == std::vector<std::int64_t>{1, 2, 4, 8, 16});
+    CHECK(line.given->repetitions == 5);
+    CHECK(line.given->idle == std::chrono::seconds(5));
+    CHECK(!line.given->json);
+}
+
+TEST_CASE("every option reaches the measurement")
+{
+    auto line = parse_words({"model",      "--model", "x.gguf",  "--threads",  "1,2",           "--prompt", "64",
+                             "--generate", "16",      "--batch", "1,3",        "--repetitions", "2",        "--idle",
+                             "0.5",        "--kv",    "q8",      "--numerics", "f32",           "--json"});
+    REQUIRE(line.given.has_value());
+    CHECK(line.given->threads == std::vector<unsigned>{1, 2});
+    CHECK(line.given->prompt == 64);
+    CHECK(line.given->generate == 16);
+    CHECK(line.given->batches == std::vector<std::int64_t>{1, 3});
+    CHECK(line.given->repetitions == 2);
+    CHECK(line.given->idle == std::chrono::milliseconds(500));
+    CHECK(line.given->kv == kv_type::q8);
+    CHECK(line.given->mode == numerics::f32);
+    CHECK(line.given->json);
+}
+
+TEST_CASE("a wrong command line says what is wrong and ends in 2")
+{
+    for (auto const& words :
+         std::vector<std::vector<char const*>>{{"plait-bench"},
+                                               {"plait-bench", "model"},
+                                               {"plait-bench", "model", "--model", "x", "--threads", "0"},
+                                               {"plait-bench", "model", "--model", "x", "--batch", "a"},
+                                               {"plait-bench", "model", "--model", "x", "--no-such"}}) {
+        auto line = parse(static_cast<int>(words.size()), words.data());
+        CHECK(!line.given.has_value());
+        CHECK(line.status == 2);
+        CHECK(!line.error.empty());
+    }
+}
+
+TEST_CASE("help goes to standard output and is no failure")
+{
+    auto line = parse_words({"model", "--help"});
+    CHECK(!line.given.has_value());
+    CHECK(line.status == 0);
+    CHECK(line.output.find("pp512") != std::string::npos);
+    CHECK(line.error.empty());
+}
