@@ -52,7 +52,8 @@ CO_TEST_CASE("every row is measured as often as asked for, for every number of t
     what.repetitions = 2;
     what.idle = std::chrono::milliseconds(1);
     std::vector<std::string> heard;
-    auto out = co_await measure(rt, what, [&heard](std::string const& doing) { heard.push_back(doing); });
+    auto hear = [&heard](std::string const& doing) { heard.push_back(doing); };
+    auto out = co_await measure(rt, what, hear);
     CHECK(out.what.file_bytes > 0);
     CHECK(!out.what.device.empty());
     std::vector<std::string> names;
@@ -74,7 +75,7 @@ CO_TEST_CASE("a file that is not there is an error that names it")
     model_bench what;
     what.model = "/nowhere/model.gguf";
     what.threads = {1};
-    auto outcome = co_await as_result(measure(rt, what, {}));
+    auto outcome = co_await as_result(measure(rt, what, nullptr));
     CHECK(outcome.error() == errc::not_found);
 }
 
