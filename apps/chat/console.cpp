@@ -1,7 +1,6 @@
 #include <plait/apps/chat/console.hpp>
 
 #include <plait/actors/error.hpp>
-#include <plait/apps/chat/signals.hpp>
 #include <plait/model/utf8.hpp>
 
 #include <algorithm>
@@ -20,14 +19,13 @@ constexpr std::size_t most_input = std::size_t{64} << 20;
 
 } // namespace
 
-std::string console::begin_editing(std::filesystem::path history, bool coloured)
+std::string console::begin_editing(terminal_signals const* signals, std::filesystem::path const& history, bool coloured)
 {
-    stop_signals::let_editing_through();
-    editor_.emplace(*wakers_, history, coloured);
+    editor_.emplace(*wakers_, *signals, history, coloured);
     return editor_->complaint();
 }
 
-line_input console::read_line(std::string prompt)
+line_input console::read_line(std::string const& prompt)
 {
     return editor_->read(prompt);
 }
@@ -38,7 +36,6 @@ std::string console::read_all()
     std::string block(std::size_t{64} << 10, '\0');
     while (true) {
         auto const what = wait_for_input(STDIN_FILENO, *wakers_);
-        if (what == waited::signalled) continue;
         if (what != waited::ready) throw error(errc::cancelled, "standard input");
         auto const got = ::read(STDIN_FILENO, block.data(), block.size());
         if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
@@ -52,14 +49,13 @@ std::string console::read_all()
     return all;
 }
 
-void console::write(std::string text, bool aside)
+void console::write(std::string const& text, bool aside)
 {
     int const descriptor = aside ? STDERR_FILENO : STDOUT_FILENO;
     char const* const name = aside ? "standard error" : "standard output";
     std::string_view rest = text;
     while (!rest.empty()) {
         auto const what = wait_for_output(descriptor, *wakers_);
-        if (what == waited::signalled) continue;
         if (what == waited::left) throw error(errc::cancelled, name);
         // A pipe that is ready takes this much without blocking.
         auto const put = ::write(descriptor, rest.data(), std::min(rest.size(), std::size_t{PIPE_BUF}));

@@ -21,11 +21,12 @@ public:
     {
     }
 
-    /// Gets ready to read lines from the terminal. Returns why there is no history, or nothing. Throws error(errc::io).
-    std::string begin_editing(std::filesystem::path history, bool coloured);
+    /// Gets ready to read lines from the terminal. `signals` outlives this. Returns why there is no
+    /// history, or nothing. Throws error(errc::io).
+    std::string begin_editing(terminal_signals const* signals, std::filesystem::path const& history, bool coloured);
 
     /// The next line of the terminal. Editing has begun.
-    line_input read_line(std::string prompt);
+    line_input read_line(std::string const& prompt);
 
     /// Standard input to its end. Throws error(errc::io) where it cannot be read, error(errc::invalid_argument) where
     /// it is not UTF-8 (naming the byte) or longer than 64 MiB, error(errc::cancelled) after wakers::leave.
@@ -33,7 +34,7 @@ public:
 
     /// Writes all of `text`, now, to standard output or, with `aside`, to standard error. Throws error(errc::io), and
     /// error(errc::cancelled) after wakers::leave.
-    void write(std::string text, bool aside);
+    void write(std::string const& text, bool aside);
 
 private:
     std::shared_ptr<wakers> wakers_;

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <clocale>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +16,7 @@
 #include <histedit.h>
 #include <langinfo.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <unistd.h>
 
 namespace plait::chat {
@@ -56,6 +58,37 @@ std::string encoded(std::string_view line)
     return out + '\n';
 }
 
+/// The terminal between two lines. Keys are echoed and wait, as they are, for the next line: with the terminal's own
+/// line editing (which libedit goes back to) a Ctrl-D or a half-typed line would be lost on the way. Ctrl-C and Ctrl-Z
+/// do what they always do.
+class key_waiting {
+public:
+    key_waiting()
+        : known_(::tcgetattr(STDIN_FILENO, &before_) == 0)
+    {
+    }
+    ~key_waiting()
+    {
+        if (known_) ::tcsetattr(STDIN_FILENO, TCSADRAIN, &before_);
+    }
+    key_waiting(key_waiting const&) = delete;
+    key_waiting& operator=(key_waiting const&) = delete;
+
+    void begin() const noexcept
+    {
+        if (!known_) return;
+        auto mode = before_;
+        mode.c_lflag &= ~static_cast<tcflag_t>(ICANON);
+        mode.c_cc[VMIN] = 1;
+        mode.c_cc[VTIME] = 0;
+        ::tcsetattr(STDIN_FILENO, TCSADRAIN, &mode);
+    }
+
+private:
+    termios before_{};
+    bool known_;
+};
+
 std::string without_end(std::string_view line)
 {
     while (line.ends_with('\n') || line.ends_with('\r'))
@@ -66,11 +99,13 @@ std::string without_end(std::string_view line)
 } // namespace
 
 struct line_editor::state {
-    explicit state(wakers& wake)
+    state(wakers& wake, terminal_signals const& terminal)
         : by(wake)
+        , signals(terminal)
     {
     }
 
+    void obey_signals();
     void open_history(std::filesystem::path const& path);
     void remember(std::string const& line);
 
@@ -84,6 +119,8 @@ struct line_editor::state {
     }
 
     wakers& by;
+    terminal_signals const& signals;
+    key_waiting terminal; ///< restored last, after libedit has done its part
     std::unique_ptr<History, close_history> history;
     std::unique_ptr<EditLine, close_editor> editor;
     std::filesystem::path file;
@@ -95,6 +132,27 @@ struct line_editor::state {
     line_input::ending broken = line_input::ending::complete; ///< why the line ended before its end
 };
 
+void line_editor::state::obey_signals()
+{
+    bool resized = false;
+    bool continued = false;
+    while (int const number = signals.take()) {
+        if (number == SIGTSTP) {
+            ::el_set(editor.get(), EL_PREP_TERM, 0);
+            signals.stop_process();
+        }
+        resized |= number == SIGWINCH;
+        continued |= number != SIGWINCH;
+    }
+    if (resized) ::el_resize(editor.get());
+    if (continued) {
+        ::el_set(editor.get(), EL_PREP_TERM, 0); // what libedit remembers of the terminal may not be so any more
+        ::el_set(editor.get(), EL_PREP_TERM, 1);
+    }
+    if (coloured) std::fputs("\r\033[K", stdout); // libedit writes the line again from the left
+    ::el_set(editor.get(), EL_REFRESH);
+}
+
 /// Called by libedit for every key. Unlike its own reader it also sees the wakers.
 int line_editor::state::read_character(EditLine* editor, wchar_t* out)
 {
@@ -102,9 +160,9 @@ int line_editor::state::read_character(EditLine* editor, wchar_t* out)
     ::el_get(editor, EL_CLIENTDATA, &data);
     auto& self = *static_cast<state*>(data);
     while (true) {
-        switch (wait_for_input(STDIN_FILENO, self.by)) {
+        switch (wait_for_input(STDIN_FILENO, self.by, self.signals.descriptor())) {
         case waited::signalled:
-            ::el_set(editor, EL_REFRESH); // stopped and continued, or another size
+            self.obey_signals();
             continue;
         case waited::interrupted:
             self.broken = self.has_text() ? line_input::ending::interrupted : line_input::ending::abandoned;
@@ -178,10 +236,12 @@ void line_editor::state::remember(std::string const& line)
     ::close(descriptor);
 }
 
-line_editor::line_editor(wakers& by, std::filesystem::path const& history, bool coloured)
-    : state_(std::make_unique<state>(by))
+line_editor::line_editor(wakers& by, terminal_signals const& signals, std::filesystem::path const& history,
+                         bool coloured)
+    : state_(std::make_unique<state>(by, signals))
 {
     use_utf8();
+    signals.stop_at_once(true);
     auto& s = *state_;
     s.coloured = coloured;
     s.history.reset(::history_init());
@@ -194,7 +254,7 @@ line_editor::line_editor(wakers& by, std::filesystem::path const& history, bool 
     ::el_set(editor, EL_PROMPT_ESC, &state::show_prompt, invisible);
     ::el_set(editor, EL_EDITOR, "emacs");
     ::el_set(editor, EL_HIST, ::history, s.history.get());
-    ::el_set(editor, EL_SIGNAL, 1);
+    ::el_set(editor, EL_SIGNAL, 0);
     ::el_set(editor, EL_GETCFN, &state::read_character);
     static constexpr char const* keys[][2] = {
         {"^R", "em-inc-search-prev"}, {"\\e[3~", "ed-delete-next-char"}, {"\\e[1;5C", "em-next-word"},
@@ -205,6 +265,7 @@ line_editor::line_editor(wakers& by, std::filesystem::path const& history, bool 
     for (auto const& [key, command] : keys)
         ::el_set(editor, EL_BIND, key, command, nullptr);
     ::el_source(editor, nullptr); // a person's own ~/.editrc has the last word
+    s.terminal.begin();
 }
 
 line_editor::~line_editor() = default;
@@ -226,7 +287,10 @@ line_input line_editor::read(std::string const& prompt)
     // Before the prompt is shown, not after it: a Ctrl-D in between would be taken by the terminal.
     ::el_set(s.editor.get(), EL_PREP_TERM, 1);
     int count = 0;
+    s.signals.stop_at_once(false);
     auto const* line = ::el_gets(s.editor.get(), &count);
+    s.terminal.begin();
+    s.signals.stop_at_once(true);
     line_input out;
     if (s.broken != line_input::ending::complete) {
         out.how = s.broken;

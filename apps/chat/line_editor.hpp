@@ -1,5 +1,6 @@
 #pragma once
 
+#include <plait/apps/chat/signals.hpp>
 #include <plait/apps/chat/waker.hpp>
 
 #include <cstdint>
@@ -22,13 +23,13 @@ struct line_input {
     std::string text; ///< UTF-8, without its end of line
 };
 
-/// Reads lines from a terminal with editing and a history, by libedit. Used by one thread, which takes the signals of
-/// the terminal (SIGWINCH, SIGTSTP, SIGCONT).
+/// Reads lines from a terminal with editing and a history, by libedit. Made and used by one thread, which Ctrl-Z stops
+/// unless it reads.
 class line_editor {
 public:
     /// The history is read from `history` and every line added to it; an empty path: it is not kept. Throws
     /// error(errc::io) where the terminal cannot be used. A file that cannot be used is no failure: see complaint().
-    line_editor(wakers& by, std::filesystem::path const& history, bool coloured);
+    line_editor(wakers& by, terminal_signals const& signals, std::filesystem::path const& history, bool coloured);
     ~line_editor();
 
     line_input read(std::string const& prompt);

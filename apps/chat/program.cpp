@@ -70,11 +70,13 @@ surroundings surroundings::of_process(bool given)
     return out;
 }
 
-program::program(runtime& home, settings given, surroundings where, stop_signals const& signals)
+program::program(runtime& home, settings given, surroundings where, stop_signals const& to_stop,
+                 terminal_signals const* of_terminal)
     : home_(home)
     , settings_(std::move(given))
     , where_(where)
-    , stop_signals_(signals)
+    , stop_signals_(to_stop)
+    , terminal_signals_(of_terminal)
     , wakers_(std::make_shared<wakers>())
     , closing_(std::make_shared<waker>())
 {
@@ -153,7 +155,8 @@ void program::leave(int status)
 task<> program::talk()
 {
     if (where_.interactive) {
-        auto const complaint = co_await ask<&console::begin_editing>(console_, history_file(), where_.coloured);
+        auto const complaint =
+            co_await ask<&console::begin_editing>(console_, terminal_signals_, history_file(), where_.coloured);
         if (!complaint.empty()) co_await note("The history is not kept: " + complaint);
         co_await load();
         co_await converse();
@@ -244,7 +247,8 @@ task<std::string> program::stream(request what)
         if (!piece) break;
         if (piece->text.empty()) continue;
         text += piece->text;
-        co_await print(where_.output_terminal ? printable(piece->text) : piece->text);
+        auto shown = where_.output_terminal ? printable(piece->text) : piece->text;
+        co_await print(std::move(shown));
     }
     last_ = answer.result();
     totals_.add(*last_);
@@ -329,14 +333,14 @@ task<std::optional<std::string>> program::read_message()
             co_return std::nullopt;
         case line_input::ending::abandoned:
             co_await print("^C\n");
-            if (!more) leave(exit_interrupted);
-            if (!more) over_ = true;
+            if (!more) leave(exit_interrupted); // in a message's later lines it gives up the message
+            over_ = !more;
             co_return std::nullopt;
         case line_input::ending::interrupted:
             co_await print("^C\n");
             co_return std::nullopt;
         case line_input::ending::left:
-            co_await print("\n");
+            mid_line_ = true; // behind the prompt
             co_return std::nullopt;
         }
         more = line.text.ends_with('\\');
@@ -362,9 +366,10 @@ task<> program::obey(std::string const& line)
         co_await note("The conversation begins anew.");
     } else if (command == "/system") {
         if (engine_->info().chat == nullptr) throw error(errc::unsupported, "/system: the model has no chat template");
-        bool const none = text.empty();
-        talk_.set_system(none ? std::nullopt : std::optional(std::move(text)));
-        co_await note(none ? "The system message is what the model's template says." : "The system message is set.");
+        std::string const remark =
+            text.empty() ? "The system message is what the model's template says." : "The system message is set.";
+        talk_.set_system(text.empty() ? std::nullopt : std::optional(std::move(text)));
+        co_await note(remark);
     } else if (command == "/stats") {
         co_await show_statistics();
     } else {
@@ -408,10 +413,12 @@ task<> program::take_turn(std::string text)
     auto const count = [this](auto messages) { return static_cast<std::int64_t>(encode(messages).size()); };
     auto room = model.context / 4;
     if (settings_.max_tokens > 0) room = std::min(room, settings_.max_tokens);
-    if (auto const forgotten = talk_.make_room(count, model.context, room); forgotten > 0)
-        co_await note("The context of " + std::to_string(model.context) + " tokens is full: the oldest " +
-                      (forgotten == 1 ? std::string("turn was") : std::to_string(forgotten) + " turns were") +
+    auto const forgotten = talk_.make_room(count, model.context, room);
+    if (forgotten > 0) {
+        auto const which = forgotten == 1 ? std::string("turn was") : std::to_string(forgotten) + " turns were";
+        co_await note("The context of " + std::to_string(model.context) + " tokens is full: the oldest " + which +
                       " forgotten.");
+    }
     what.tokens = encode(talk_.messages());
     auto answer = co_await stream(std::move(what));
     if (!answer.empty()) {

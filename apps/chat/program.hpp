@@ -30,7 +30,9 @@ struct surroundings {
 /// its own and reads and writes through another, so that neither ever holds up tokens.
 class program {
 public:
-    program(runtime& home, settings given, surroundings where, stop_signals const& signals);
+    /// `of_terminal` is there where a person types. All of them outlive this.
+    program(runtime& home, settings given, surroundings where, stop_signals const& to_stop,
+            terminal_signals const* of_terminal);
 
     /// Runs to the end and gives the exit status. Throws error for what makes the program fail.
     task<int> run();
@@ -67,6 +69,7 @@ private:
     settings settings_;
     surroundings where_;
     stop_signals const& stop_signals_;
+    terminal_signals const* terminal_signals_;
 
     std::shared_ptr<wakers> wakers_;
     std::shared_ptr<waker> closing_; ///< ends the reading of signals

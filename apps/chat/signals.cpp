@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <initializer_list>
 #include <string>
 
 #include <poll.h>
@@ -23,30 +24,44 @@ bool ignored(int number) noexcept
     return ::sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
-sigset_t editing_signals() noexcept
+sigset_t set_of(std::initializer_list<int> numbers) noexcept
 {
     sigset_t set;
     ::sigemptyset(&set);
-    for (int number : {SIGWINCH, SIGTSTP, SIGCONT})
+    for (int number : numbers)
         ::sigaddset(&set, number);
+    return set;
+}
+
+/// Blocks the signals of `set` in this thread, and those that it will start, and gives them to a descriptor.
+int hold(sigset_t const& set)
+{
+    ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+    int const descriptor = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (descriptor < 0) throw error(errc::io, std::string("signalfd: ") + std::strerror(errno));
+    return descriptor;
+}
+
+int next_of(int descriptor) noexcept
+{
+    signalfd_siginfo info;
+    bool const got = ::read(descriptor, &info, sizeof info) == static_cast<ssize_t>(sizeof info);
+    return got ? static_cast<int>(info.ssi_signo) : 0;
+}
+
+sigset_t not_ignored(std::initializer_list<int> numbers) noexcept
+{
+    auto set = set_of(numbers);
+    for (int number : numbers)
+        if (ignored(number)) ::sigdelset(&set, number);
     return set;
 }
 
 } // namespace
 
-stop_signals::stop_signals(bool editing)
+stop_signals::stop_signals()
+    : descriptor_(hold(not_ignored({SIGINT, SIGTERM, SIGHUP})))
 {
-    sigset_t set;
-    ::sigemptyset(&set);
-    for (int number : {SIGINT, SIGTERM, SIGHUP})
-        if (!ignored(number)) ::sigaddset(&set, number);
-    ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-    descriptor_ = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (descriptor_ < 0) throw error(errc::io, std::string("signalfd: ") + std::strerror(errno));
-    if (editing) {
-        auto const editors = editing_signals();
-        ::pthread_sigmask(SIG_BLOCK, &editors, nullptr);
-    }
 }
 
 stop_signals::~stop_signals()
@@ -54,10 +69,32 @@ stop_signals::~stop_signals()
     ::close(descriptor_);
 }
 
-void stop_signals::let_editing_through() noexcept
+terminal_signals::terminal_signals()
+    : descriptor_(hold(set_of({SIGWINCH, SIGTSTP, SIGCONT})))
 {
-    auto const editors = editing_signals();
-    ::pthread_sigmask(SIG_UNBLOCK, &editors, nullptr);
+}
+
+terminal_signals::~terminal_signals()
+{
+    ::close(descriptor_);
+}
+
+int terminal_signals::take() const noexcept
+{
+    return next_of(descriptor_);
+}
+
+void terminal_signals::stop_at_once(bool yes) const noexcept
+{
+    auto const set = set_of({SIGTSTP});
+    ::pthread_sigmask(yes ? SIG_UNBLOCK : SIG_BLOCK, &set, nullptr);
+}
+
+void terminal_signals::stop_process() const noexcept
+{
+    std::raise(SIGTSTP);
+    stop_at_once(true);
+    stop_at_once(false);
 }
 
 int signal_source::next()
@@ -69,9 +106,7 @@ int signal_source::next()
             throw error(errc::io, std::string("poll: ") + std::strerror(errno));
         }
         if (both[0].revents != 0) return 0;
-        signalfd_siginfo info;
-        if (::read(descriptor_, &info, sizeof info) == static_cast<ssize_t>(sizeof info))
-            return static_cast<int>(info.ssi_signo);
+        if (int const number = next_of(descriptor_); number != 0) return number;
     }
 }
 

@@ -21,20 +21,16 @@ bool readable(int descriptor) noexcept
     return ::poll(&one, 1, 0) == 1;
 }
 
-waited wait(int descriptor, short what, wakers& by, bool for_interrupt)
+/// poll(2) passes over descriptors of -1.
+waited wait(int descriptor, short what, int leave, int interrupt, int signals)
 {
-    std::array<pollfd, 3> all{{
-        {by.leave.descriptor(), POLLIN, 0},
-        {descriptor, what, 0},
-        {by.interrupt.descriptor(), POLLIN, 0},
-    }};
-    while (::poll(all.data(), for_interrupt ? 3 : 2, -1) < 0) {
-        if (errno == EINTR) return waited::signalled;
-        throw error(errc::io, std::string("poll: ") + std::strerror(errno));
-    }
+    std::array<pollfd, 4> all{
+        {{leave, POLLIN, 0}, {descriptor, what, 0}, {interrupt, POLLIN, 0}, {signals, POLLIN, 0}}};
+    while (::poll(all.data(), all.size(), -1) < 0)
+        if (errno != EINTR) throw error(errc::io, std::string("poll: ") + std::strerror(errno));
     if (all[0].revents != 0) return waited::left;
-    if (for_interrupt && by.interrupt.take()) return waited::interrupted;
-    return waited::ready;
+    if (all[2].revents != 0) return waited::interrupted;
+    return all[3].revents != 0 ? waited::signalled : waited::ready;
 }
 
 } // namespace
@@ -66,14 +62,16 @@ bool waker::is_set() const noexcept
     return readable(descriptor_);
 }
 
-waited wait_for_input(int descriptor, wakers& by)
+waited wait_for_input(int descriptor, wakers& by, int signals)
 {
-    return wait(descriptor, POLLIN, by, true);
+    auto const what = wait(descriptor, POLLIN, by.leave.descriptor(), by.interrupt.descriptor(), signals);
+    if (what == waited::interrupted) by.interrupt.take();
+    return what;
 }
 
 waited wait_for_output(int descriptor, wakers& by)
 {
-    return wait(descriptor, POLLOUT, by, false);
+    return wait(descriptor, POLLOUT, by.leave.descriptor(), -1, -1);
 }
 
 } // namespace plait::chat

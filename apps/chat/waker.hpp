@@ -35,11 +35,11 @@ enum class waited : std::uint8_t {
     ready,       ///< the descriptor can be read or written, or is broken: the call that follows tells
     interrupted, ///< wakers::interrupt, which was taken
     left,        ///< wakers::leave
-    signalled,   ///< a signal handler ran
+    signalled,   ///< a signal has come
 };
 
-/// Blocks until the input `descriptor` can be read, or `by` is set.
-waited wait_for_input(int descriptor, wakers& by);
+/// Blocks until the input `descriptor` can be read, `by` is set, or `signals`, a descriptor of signals or -1, has one.
+waited wait_for_input(int descriptor, wakers& by, int signals = -1);
 
 /// Blocks until some bytes can be written to `descriptor` without waiting, or `by.leave` is set.
 waited wait_for_output(int descriptor, wakers& by);

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -255,6 +256,17 @@ bool terminal_chat::shows(std::string_view text)
         }
         if (!read_some()) return false;
     }
+}
+
+void terminal_chat::resize(unsigned short columns) const
+{
+    winsize const size{40, columns, 0, 0};
+    ::ioctl(terminal_, TIOCSWINSZ, &size);
+}
+
+void terminal_chat::send_signal(int number) const
+{
+    ::kill(process_, number);
 }
 
 void terminal_chat::hang_up()

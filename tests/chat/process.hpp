@@ -75,6 +75,8 @@ public:
     /// Reads until `text` has come since the last call, and forgets up to its end. False when the program ends or a
     /// minute passes without it.
     bool shows(std::string_view text);
+    void resize(unsigned short columns) const;
+    void send_signal(int number) const;
     /// The terminal goes away.
     void hang_up();
     /// Waits for its end; the output is all that the terminal was given.

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <csignal>
 #include <fstream>
 #include <iterator>
 
@@ -84,6 +85,17 @@ TEST_CASE("the end of the input leaves with status 0")
     CHECK(chat.finish().status == 0);
 }
 
+TEST_CASE("what is typed during an answer is the next line, its end and the end of the input too")
+{
+    desk const d;
+    terminal_chat chat(d.arguments({"--max-tokens", "200"}), d.home());
+    REQUIRE(chat.shows("> "));
+    chat.type("hello\r/abd\x7f"
+              "c\r\x04"); // a backspace in it
+    REQUIRE(chat.shows("/abc is no command"));
+    CHECK(chat.finish().status == 0);
+}
+
 TEST_CASE("Ctrl-C stops the answer, and leaves at the empty prompt")
 {
     desk const d(1 << 16);
@@ -151,6 +163,26 @@ TEST_CASE("what was typed is there again in the next chat, and is nobody else's 
     }
     auto const kept = content(d.history());
     CHECK(std::count(kept.begin(), kept.end(), '\n') == 5); // the mark, three lines, and the first again
+}
+
+TEST_CASE("the line is shown again in a window of another size, and after the process was stopped")
+{
+    desk const d;
+    terminal_chat chat(d.arguments(), d.home());
+    REQUIRE(chat.shows("> "));
+    chat.type("/abc");
+    REQUIRE(chat.shows("/abc"));
+    for (unsigned short const columns : {90, 120}) {
+        chat.resize(columns);
+        REQUIRE(chat.shows("/abc"));
+    }
+    chat.send_signal(SIGSTOP);
+    chat.send_signal(SIGCONT);
+    REQUIRE(chat.shows("/abc"));
+    chat.type("d\r");
+    REQUIRE(chat.shows("/abcd is no command"));
+    chat.type(ctrl_d);
+    CHECK(chat.finish().status == 0);
 }
 
 TEST_CASE("a history that cannot be kept is told, and the chat goes on")
