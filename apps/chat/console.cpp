@@ -19,9 +19,9 @@ constexpr std::size_t most_input = std::size_t{64} << 20;
 
 } // namespace
 
-std::string console::begin_editing(terminal_signals const* signals, std::filesystem::path const& history, bool coloured)
+std::string console::begin_editing(terminal const* where, std::filesystem::path const& history, bool coloured)
 {
-    editor_.emplace(*wakers_, *signals, history, coloured);
+    editor_.emplace(*wakers_, *where, history, coloured);
     return editor_->complaint();
 }
 

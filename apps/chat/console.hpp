@@ -21,9 +21,9 @@ public:
     {
     }
 
-    /// Gets ready to read lines from the terminal. `signals` outlives this. Returns why there is no
+    /// Gets ready to read lines from the terminal. `where` outlives this. Returns why there is no
     /// history, or nothing. Throws error(errc::io).
-    std::string begin_editing(terminal_signals const* signals, std::filesystem::path const& history, bool coloured);
+    std::string begin_editing(terminal const* where, std::filesystem::path const& history, bool coloured);
 
     /// The next line of the terminal. Editing has begun.
     line_input read_line(std::string const& prompt);

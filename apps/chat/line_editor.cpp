@@ -1,6 +1,7 @@
 #include <plait/apps/chat/line_editor.hpp>
 
 #include <plait/actors/error.hpp>
+#include <plait/apps/chat/terminal.hpp>
 #include <plait/model/utf8.hpp>
 
 #include <cerrno>
@@ -16,7 +17,6 @@
 #include <histedit.h>
 #include <langinfo.h>
 #include <sys/stat.h>
-#include <termios.h>
 #include <unistd.h>
 
 namespace plait::chat {
@@ -58,37 +58,6 @@ std::string encoded(std::string_view line)
     return out + '\n';
 }
 
-/// The terminal between two lines. Keys are echoed and wait, as they are, for the next line: with the terminal's own
-/// line editing (which libedit goes back to) a Ctrl-D or a half-typed line would be lost on the way. Ctrl-C and Ctrl-Z
-/// do what they always do.
-class key_waiting {
-public:
-    key_waiting()
-        : known_(::tcgetattr(STDIN_FILENO, &before_) == 0)
-    {
-    }
-    ~key_waiting()
-    {
-        if (known_) ::tcsetattr(STDIN_FILENO, TCSADRAIN, &before_);
-    }
-    key_waiting(key_waiting const&) = delete;
-    key_waiting& operator=(key_waiting const&) = delete;
-
-    void begin() const noexcept
-    {
-        if (!known_) return;
-        auto mode = before_;
-        mode.c_lflag &= ~static_cast<tcflag_t>(ICANON);
-        mode.c_cc[VMIN] = 1;
-        mode.c_cc[VTIME] = 0;
-        ::tcsetattr(STDIN_FILENO, TCSADRAIN, &mode);
-    }
-
-private:
-    termios before_{};
-    bool known_;
-};
-
 std::string without_end(std::string_view line)
 {
     while (line.ends_with('\n') || line.ends_with('\r'))
@@ -99,9 +68,9 @@ std::string without_end(std::string_view line)
 } // namespace
 
 struct line_editor::state {
-    state(wakers& wake, terminal_signals const& terminal)
+    state(wakers& wake, terminal const& where)
         : by(wake)
-        , signals(terminal)
+        , screen(where)
     {
     }
 
@@ -119,8 +88,7 @@ struct line_editor::state {
     }
 
     wakers& by;
-    terminal_signals const& signals;
-    key_waiting terminal; ///< restored last, after libedit has done its part
+    terminal const& screen;
     std::unique_ptr<History, close_history> history;
     std::unique_ptr<EditLine, close_editor> editor;
     std::filesystem::path file;
@@ -136,10 +104,10 @@ void line_editor::state::obey_signals()
 {
     bool resized = false;
     bool continued = false;
-    while (int const number = signals.take()) {
+    while (int const number = screen.take_signal()) {
         if (number == SIGTSTP) {
             ::el_set(editor.get(), EL_PREP_TERM, 0);
-            signals.stop_process();
+            screen.stop_process();
         }
         resized |= number == SIGWINCH;
         continued |= number != SIGWINCH;
@@ -160,7 +128,7 @@ int line_editor::state::read_character(EditLine* editor, wchar_t* out)
     ::el_get(editor, EL_CLIENTDATA, &data);
     auto& self = *static_cast<state*>(data);
     while (true) {
-        switch (wait_for_input(STDIN_FILENO, self.by, self.signals.descriptor())) {
+        switch (wait_for_input(STDIN_FILENO, self.by, self.screen.signals())) {
         case waited::signalled:
             self.obey_signals();
             continue;
@@ -236,12 +204,11 @@ void line_editor::state::remember(std::string const& line)
     ::close(descriptor);
 }
 
-line_editor::line_editor(wakers& by, terminal_signals const& signals, std::filesystem::path const& history,
-                         bool coloured)
-    : state_(std::make_unique<state>(by, signals))
+line_editor::line_editor(wakers& by, terminal const& where, std::filesystem::path const& history, bool coloured)
+    : state_(std::make_unique<state>(by, where))
 {
     use_utf8();
-    signals.stop_at_once(true);
+    where.stop_at_once(true);
     auto& s = *state_;
     s.coloured = coloured;
     s.history.reset(::history_init());
@@ -265,10 +232,14 @@ line_editor::line_editor(wakers& by, terminal_signals const& signals, std::files
     for (auto const& [key, command] : keys)
         ::el_set(editor, EL_BIND, key, command, nullptr);
     ::el_source(editor, nullptr); // a person's own ~/.editrc has the last word
-    s.terminal.begin();
+    s.screen.keep_keys();
 }
 
-line_editor::~line_editor() = default;
+line_editor::~line_editor()
+{
+    state_->editor.reset();
+    state_->screen.restore();
+}
 
 line_input line_editor::read(std::string const& prompt)
 {
@@ -287,10 +258,10 @@ line_input line_editor::read(std::string const& prompt)
     // Before the prompt is shown, not after it: a Ctrl-D in between would be taken by the terminal.
     ::el_set(s.editor.get(), EL_PREP_TERM, 1);
     int count = 0;
-    s.signals.stop_at_once(false);
+    s.screen.stop_at_once(false);
     auto const* line = ::el_gets(s.editor.get(), &count);
-    s.terminal.begin();
-    s.signals.stop_at_once(true);
+    s.screen.keep_keys();
+    s.screen.stop_at_once(true);
     line_input out;
     if (s.broken != line_input::ending::complete) {
         out.how = s.broken;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <plait/apps/chat/signals.hpp>
 #include <plait/apps/chat/waker.hpp>
 
 #include <cstdint>
@@ -9,6 +8,8 @@
 #include <string>
 
 namespace plait::chat {
+
+class terminal;
 
 /// What became of a line that was asked for.
 struct line_input {
@@ -29,7 +30,7 @@ class line_editor {
 public:
     /// The history is read from `history` and every line added to it; an empty path: it is not kept. Throws
     /// error(errc::io) where the terminal cannot be used. A file that cannot be used is no failure: see complaint().
-    line_editor(wakers& by, terminal_signals const& signals, std::filesystem::path const& history, bool coloured);
+    line_editor(wakers& by, terminal const& where, std::filesystem::path const& history, bool coloured);
     ~line_editor();
 
     line_input read(std::string const& prompt);

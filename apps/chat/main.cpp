@@ -113,15 +113,15 @@ int run(chat::settings given)
     if (given.show_plan) return show_plan(given.engine);
     auto const where = chat::surroundings::of_process(given.prompt.has_value());
     chat::stop_signals const to_stop;
-    std::optional<chat::terminal_signals> of_terminal;
-    if (where.interactive) of_terminal.emplace();
+    std::optional<chat::terminal> screen;
+    if (where.interactive) screen.emplace();
 
     stop_source end;
     last_words last(end);
     runtime_options options;
     options.on_unhandled = [&last](failure const& f) { last.hear(f); };
     runtime home(std::move(options));
-    chat::program program(home, std::move(given), where, to_stop, of_terminal ? &*of_terminal : nullptr);
+    chat::program program(home, std::move(given), where, to_stop, screen ? &*screen : nullptr);
     try {
         int const status = home.run(program.run(), end.token());
         if (last.text().empty()) return status;

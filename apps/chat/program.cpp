@@ -70,13 +70,12 @@ surroundings surroundings::of_process(bool given)
     return out;
 }
 
-program::program(runtime& home, settings given, surroundings where, stop_signals const& to_stop,
-                 terminal_signals const* of_terminal)
+program::program(runtime& home, settings given, surroundings where, stop_signals const& to_stop, terminal const* screen)
     : home_(home)
     , settings_(std::move(given))
     , where_(where)
     , stop_signals_(to_stop)
-    , terminal_signals_(of_terminal)
+    , screen_(screen)
     , wakers_(std::make_shared<wakers>())
     , closing_(std::make_shared<waker>())
 {
@@ -130,7 +129,10 @@ task<> program::watch_signals()
 
 void program::on_signal(int number)
 {
-    if (leaving_) std::_Exit(status_); // asked again: at once
+    if (leaving_) { // asked again: at once
+        if (screen_ != nullptr) screen_->restore();
+        std::_Exit(status_);
+    }
     if (number != SIGINT) {
         leave(128 + number);
     } else if (phase_ == phase::reading) {
@@ -156,7 +158,7 @@ task<> program::talk()
 {
     if (where_.interactive) {
         auto const complaint =
-            co_await ask<&console::begin_editing>(console_, terminal_signals_, history_file(), where_.coloured);
+            co_await ask<&console::begin_editing>(console_, screen_, history_file(), where_.coloured);
         if (!complaint.empty()) co_await note("The history is not kept: " + complaint);
         co_await load();
         co_await converse();

@@ -7,6 +7,7 @@
 #include <plait/apps/chat/options.hpp>
 #include <plait/apps/chat/report.hpp>
 #include <plait/apps/chat/signals.hpp>
+#include <plait/apps/chat/terminal.hpp>
 #include <plait/engine/engine.hpp>
 
 #include <memory>
@@ -30,9 +31,8 @@ struct surroundings {
 /// its own and reads and writes through another, so that neither ever holds up tokens.
 class program {
 public:
-    /// `of_terminal` is there where a person types. All of them outlive this.
-    program(runtime& home, settings given, surroundings where, stop_signals const& to_stop,
-            terminal_signals const* of_terminal);
+    /// `screen` is there where a person types. All of them outlive this.
+    program(runtime& home, settings given, surroundings where, stop_signals const& to_stop, terminal const* screen);
 
     /// Runs to the end and gives the exit status. Throws error for what makes the program fail.
     task<int> run();
@@ -69,7 +69,7 @@ private:
     settings settings_;
     surroundings where_;
     stop_signals const& stop_signals_;
-    terminal_signals const* terminal_signals_;
+    terminal const* screen_;
 
     std::shared_ptr<wakers> wakers_;
     std::shared_ptr<waker> closing_; ///< ends the reading of signals

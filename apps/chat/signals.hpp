@@ -3,6 +3,7 @@
 #include <plait/actors/actor.hpp>
 
 #include <csignal>
+#include <initializer_list>
 #include <memory>
 
 namespace plait::chat {
@@ -26,29 +27,12 @@ private:
     int descriptor_;
 };
 
-/// The signals that a line editor has to act on, in the same way: SIGWINCH (another size), SIGTSTP (Ctrl-Z) and
-/// SIGCONT. libedit's own handlers would run in whatever thread, and send each signal on to the whole process group.
-class terminal_signals {
-public:
-    /// Before any thread. Throws error(errc::io).
-    terminal_signals();
-    ~terminal_signals();
-    terminal_signals(terminal_signals const&) = delete;
-    terminal_signals& operator=(terminal_signals const&) = delete;
+/// Blocks the signals of `numbers` in this thread, and in those that it will start, and gives them to a descriptor that
+/// the caller closes. Throws error(errc::io).
+int hold_signals(std::initializer_list<int> numbers);
 
-    int descriptor() const noexcept { return descriptor_; }
-    /// The number of the next one that has come, 0 for none.
-    int take() const noexcept;
-
-    /// Whether Ctrl-Z stops the process at once (as it should while nobody edits) or waits to be taken. Decided by the
-    /// one thread that calls this.
-    void stop_at_once(bool yes) const noexcept;
-    /// Does what a Ctrl-Z that was taken is for; returns when the process goes on.
-    void stop_process() const noexcept;
-
-private:
-    int descriptor_;
-};
+/// The number of the next signal that has come to such a descriptor, 0 for none.
+int next_signal(int descriptor) noexcept;
 
 /// Waits for signals. Blocks the loop it lives on, which is its own.
 class signal_source final : public actor {
