@@ -18,7 +18,7 @@ namespace {
 
 struct command_line {
     plait::engine_options engine;
-    service::options service;
+    service::options serving;
 };
 
 /// A whole number from `low` to `high`.
@@ -41,11 +41,11 @@ command_line parse(int count, char** arguments)
         if (name == "--model")
             out.engine.model = value;
         else if (name == "--port")
-            out.service.port = static_cast<std::uint16_t>(number(name, value, 0, 65535));
+            out.serving.port = static_cast<std::uint16_t>(number(name, value, 0, 65535));
         else if (name == "--threads")
             out.engine.threads = static_cast<unsigned>(number(name, value, 1, 1024));
         else if (name == "--max-tokens")
-            out.service.max_tokens = number(name, value, 1, std::numeric_limits<int>::max());
+            out.serving.max_tokens = number(name, value, 1, std::numeric_limits<int>::max());
         else
             throw std::invalid_argument(std::string(name) + " is not an option");
     }
@@ -59,7 +59,7 @@ void serve(command_line given)
     plait::runtime home;
     auto engine = home.run(plait::open(home, given.engine));
     asio::signal_set signals(context, SIGINT, SIGTERM);
-    auto serving = std::make_shared<service>(context, engine, given.service);
+    auto serving = std::make_shared<service>(context, engine, given.serving);
     signals.async_wait([&](std::error_code, int) { serving->close(); });
     serving->start();
     std::cout << "listening on 127.0.0.1:" << serving->port() << std::endl;
