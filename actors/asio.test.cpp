@@ -23,6 +23,7 @@
 #include <asio/use_future.hpp>
 #include <asio/write.hpp>
 
+#include <filesystem>
 #include <future>
 #include <memory_resource>
 #include <thread>
@@ -102,6 +103,21 @@ TEST_CASE("a callback without an executor is called by the runtime's thread")
     async_start(rt, number(6), handler);
     CHECK(promise.get_future().get() == 6);
 }
+
+#if defined(__linux__)
+TEST_CASE("completing a future starts no thread that is not the runtime's")
+{
+    auto threads = [] {
+        std::filesystem::directory_iterator all("/proc/self/task");
+        return std::distance(begin(all), end(all));
+    };
+    test::frame_check frames;
+    runtime rt;
+    auto before = threads();
+    CHECK(async_start(rt, number(4), asio::use_future).get() == 4);
+    CHECK(threads() == before);
+}
+#endif
 
 TEST_CASE("a future gets a task's value or its error")
 {

@@ -134,6 +134,7 @@ private:
         allocator a(asio::get_associated_allocator(handler));
         this->~started_task();
         std::allocator_traits<allocator>::deallocate(a, this, 1);
+        // Not posted: for a handler without an executor, and for a future, that would start threads of Asio's own.
         asio::dispatch(guard.get_executor(), start_completion<Handler, T>(std::move(handler), std::move(outcome)));
     }
 
@@ -182,7 +183,8 @@ auto async_start(runtime& rt, Work work, Token&& token)
     return detail::start_on<typename Work::value_type>(&rt, nullptr, std::move(work), std::forward<Token>(token));
 }
 
-/// The same on `exec`, a serial executor that outlives the task, such as an `asio_executor`.
+/// The same on `exec`, a serial executor that outlives the task, such as an `asio_executor`. A handler whose executor
+/// is the same context may be called within a turn of `exec`, so it must not destroy it.
 template<detail::startable Work, class Token>
 auto async_start(executor& exec, Work work, Token&& token)
 {

@@ -101,9 +101,12 @@ auto with_scope(Body body) -> std::invoke_result_t<Body&, scope&>
     using value_type = typename std::invoke_result_t<Body&, scope&>::value_type;
     scope s(co_await detail::current_context());
     result<value_type> outcome;
-    {
+    // A body need not be a coroutine: one that throws before it returns has perhaps started tasks.
+    try {
         auto running = body(s);
         outcome = co_await detail::result_with_context(std::move(running), s.context());
+    } catch (...) {
+        outcome.fail(std::current_exception());
     }
     if (outcome.failure()) s.fail(outcome.failure());
     co_await s.join();

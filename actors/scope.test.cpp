@@ -98,6 +98,22 @@ CO_TEST_CASE("a body that throws still has its tasks joined")
     CHECK(ended);
 }
 
+CO_TEST_CASE("a body that is no coroutine and throws still has its tasks joined")
+{
+    bool ended = false;
+    auto child = [&]() -> task<> {
+        co_await this_task::yield();
+        ended = true;
+    };
+    auto body = [&](scope& s) -> task<> {
+        s.start(child);
+        throw std::runtime_error("no body");
+    };
+    auto outcome = co_await as_result(with_scope(body));
+    CHECK(what(outcome.failure()) == "no body");
+    CHECK(ended);
+}
+
 CO_TEST_CASE("a scope that was asked to stop ends without a failure")
 {
     auto body = [](scope& s) -> task<int> {
