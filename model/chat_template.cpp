@@ -16,9 +16,14 @@ struct chat_template::program {
 
 namespace {
 
-[[noreturn]] void fail_at(int line, char const* what)
+/// Some failures quote the template, and raise_exception says what it likes.
+constexpr std::size_t longest_message = 1000;
+
+[[noreturn]] void fail_at(int line, std::string_view what)
 {
-    throw error(errc::template_failed, "chat template, line " + std::to_string(line) + ": " + what);
+    auto const shown = what.substr(0, jinja::offset_of(what, longest_message));
+    throw error(errc::template_failed, "chat template, line " + std::to_string(line) + ": " + std::string(shown) +
+                                           (shown.size() < what.size() ? "..." : ""));
 }
 
 [[noreturn]] void refuse(std::string const& field, char const* what)
@@ -79,6 +84,7 @@ variables visible(jinja::budget& b, render_input const& input, jinja::value cons
     if (!extra.is_mapping()) refuse("extra_json", "not an object");
     // They replace what is there already, as keyword arguments would.
     for (auto const& [key, item] : extra.members().items) {
+        b.step(all.size() / 8);
         std::string_view const name = key.string().bytes;
         auto const at = std::find_if(all.begin(), all.end(), [&](auto const& v) { return v.first == name; });
         if (at != all.end())

@@ -72,6 +72,8 @@ TEST_CASE("a failure names the line it happened on")
     CHECK(has(failed("{% macro m() %}\n{{ 1 / 0 }}\n{% endmacro %}\n\n{{ m() }}"), "line 2: division by zero"));
     CHECK(has(failed("{{ {}.a.b }}"), "line 1: 'dict object' has no attribute 'a'"));
     CHECK(has(failed("\n{{ 'a\n\nb' }}{{ [1] | nope }}"), "line 4: no filter named 'nope'"));
+    CHECK(failed("{{ raise_exception('é' * 100000) }}").size() < 2100);
+    CHECK(has(failed("{{ 1 €"), "unexpected character '€'"));
     CHECK(has(failed("{% extends 'x' %}"), "unknown or unsupported tag 'extends'"));
 }
 
@@ -420,6 +422,7 @@ TEST_CASE("mutated templates render or fail with an error, whatever they have be
         }
         auto const r = test::render(source, input, limits);
         r.error.empty() ? ++rendered_count : ++failed_count;
+        CHECK_NOTHROW(ordered_json({r.text, r.error}).dump()); // both are UTF-8
     }
     CHECK(rendered_count > 1'000); // mutations that only ever broke the syntax would test nothing else
     CHECK(failed_count > 1'000);

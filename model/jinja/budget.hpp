@@ -30,8 +30,16 @@ public:
         steps_ += count;
     }
 
-    /// `bytes` of text read without making a value of it.
-    void scan(std::size_t bytes) { step(bytes / 256); }
+    // Work on text without a step for each character, at what it costs beside evaluating a node:
+
+    /// `bytes` compared, copied or counted.
+    void scan(std::size_t bytes) { step(bytes / 128); }
+
+    /// `bytes` searched for something.
+    void search(std::size_t bytes) { step(bytes / 16); }
+
+    /// `bytes` looked at character by character in the tables of Unicode.
+    void classify(std::size_t bytes) { step(bytes / 4); }
 
     /// `bytes` about to be allocated. Never given back: the sum over a rendering bounds both memory and copying, and
     /// needs no bookkeeping at release.

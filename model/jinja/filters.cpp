@@ -31,7 +31,7 @@ value converted(interpreter& in, value const& subject, arguments const& given)
 {
     bound_arguments const a("the filter", given, {}, 0);
     auto const text = as_text(in, subject);
-    in.cost().step(text.string().bytes.size() / 16);
+    in.cost().classify(text.string().bytes.size());
     return make_text(in.cost(), convert(text.string().bytes));
 }
 
@@ -71,7 +71,7 @@ value escape(interpreter& in, value const& subject, arguments const& given)
 {
     bound_arguments const a("escape", given, {}, 0);
     auto const text = as_text(in, subject);
-    in.cost().output(text.string().bytes.size());
+    in.cost().search(text.string().bytes.size());
     std::string out;
     append_escaped(out, text.string().bytes);
     return make_text(in.cost(), std::move(out));
@@ -131,12 +131,15 @@ value to_int(interpreter&, value const& subject, arguments const& given)
 value format(interpreter& in, value const& subject, arguments const& given)
 {
     auto const text = as_text(in, subject);
-    if (given.named.empty()) return printf_format(in.cost(), text.string().bytes, given.positional, nullptr);
+    if (given.named.empty()) {
+        auto const all = make_sequence(in.cost(), sequence_kind::tuple, given.positional);
+        return printf_format(in.cost(), text.string().bytes, all);
+    }
     if (!given.positional.empty()) throw failure("format takes positional or named arguments, not both");
     mapping m;
     for (auto const& [name, item] : given.named)
         m.put(in.cost(), make_text(in.cost(), name), item);
-    return printf_format(in.cost(), text.string().bytes, {}, &m);
+    return printf_format(in.cost(), text.string().bytes, make_mapping(in.cost(), std::move(m)));
 }
 
 value indent(interpreter& in, value const& subject, arguments const& given)
@@ -152,6 +155,7 @@ value indent(interpreter& in, value const& subject, arguments const& given)
         in.cost().output(static_cast<std::size_t>(width));
         indentation.assign(static_cast<std::size_t>(width), ' ');
     }
+    in.cost().search(subject.string().bytes.size());
     auto const text = subject.string().bytes + "\n"; // so that a line end at the very end counts as one more line
     auto const lines = split_lines(text, false);
     std::string out = a.boolean(1, false) ? indentation : std::string();
@@ -201,7 +205,8 @@ value round(interpreter&, value const& subject, arguments const& given)
     if (method == "common") return rounded(subject, places);
     auto const unit = std::pow(10.0, static_cast<double>(places));
     auto const scaled = subject.real() * unit;
-    return (method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / unit;
+    if (!std::isfinite(scaled)) throw failure("round does not take what is not finite");
+    return ((method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) + 0.0) / unit; // Python's -0 passes an integer
 }
 
 value text(interpreter& in, value const& subject, arguments const& given)
@@ -286,6 +291,7 @@ value truncate(interpreter& in, value const& subject, arguments const& given)
     if (size <= limit || size - limit <= leeway) return subject;
     if (!subject.is_string()) throw failure("truncate takes a string, not " + std::string(type_name(subject)));
     auto const& bytes = subject.string().bytes;
+    in.cost().search(bytes.size());
     auto kept = std::string_view(bytes).substr(0, offset_of(bytes, static_cast<std::size_t>(limit - end_length)));
     if (!a.boolean(1, false)) kept = kept.substr(0, kept.rfind(' '));
     return make_text(in.cost(), std::string(kept).append(end));
@@ -313,7 +319,9 @@ value url_encode(interpreter& in, value const& subject, arguments const& given)
     bound_arguments const a("urlencode", given, {}, 0);
     std::string out;
     if (!subject.is_mapping() && !subject.is_sequence()) {
-        append_url(out, as_text(in, subject).string().bytes, false);
+        auto const text = as_text(in, subject);
+        in.cost().search(text.string().bytes.size());
+        append_url(out, text.string().bytes, false);
         return make_text(in.cost(), std::move(out));
     }
     auto const pairs =
@@ -334,7 +342,7 @@ value word_count(interpreter& in, value const& subject, arguments const& given)
     bound_arguments const a("wordcount", given, {}, 0);
     auto const text = as_text(in, subject);
     auto const& bytes = text.string().bytes;
-    in.cost().step(bytes.size() / 16);
+    in.cost().classify(bytes.size());
     std::int64_t words = 0;
     bool inside = false;
     for (std::size_t at = 0; at < bytes.size();) {

@@ -170,7 +170,7 @@ void append_conversion(budget& b, std::string& out, specification spec, bool lef
         append_real(b, out, spec, v.real(), spec.zero && !left ? '=' : '>');
         return;
     default:
-        throw failure("unsupported format character '" + std::string(1, spec.type) + "'");
+        throw failure("a format has an unknown character");
     }
 }
 
@@ -285,13 +285,20 @@ std::string real_digits(double d, char type, int precision)
     return out;
 }
 
-value printf_format(budget& b, std::string_view format, std::vector<value> const& values, mapping const* members)
+value printf_format(budget& b, std::string_view format, value const& right)
 {
     std::string out;
+    bool const tuple = right.is_sequence() && right.items().kind == sequence_kind::tuple;
+    // Python does not mind what is left of anything it can index: for a list, as for a dictionary.
+    bool const indexed =
+        right.is_mapping() || right.is_undefined() || (right.is_sequence() && !tuple && right.items().indexable());
+    auto const* const members = right.is_mapping() ? &right.members() : nullptr;
+    auto const count = tuple ? right.items().items.size() : 1;
     std::size_t used = 0;
     auto const take = [&]() -> value const& {
-        if (used >= values.size()) throw failure("a format misses an argument");
-        return values[used++];
+        if (used >= count) throw failure("a format misses an argument");
+        ++used;
+        return tuple ? right.items().items[used - 1] : right;
     };
     for (std::size_t at = 0; at < format.size();) {
         b.step();
@@ -350,7 +357,7 @@ value printf_format(budget& b, std::string_view format, std::vector<value> const
         else
             append_conversion(b, out, spec, left, named ? *named : take());
     }
-    if (used < values.size() && !members) throw failure("not all arguments of a format are used");
+    if (used < count && !indexed) throw failure("not all arguments of a format are used");
     return make_text(b, std::move(out));
 }
 

@@ -8,8 +8,8 @@
 
 namespace plait::jinja {
 
-/// Python's `format % values`. `members` serves "%(name)s" and is null when there are none. Throws where Python raises.
-value printf_format(budget& b, std::string_view format, std::vector<value> const& values, mapping const* members);
+/// Python's `format % right`: a tuple gives several values, a mapping serves "%(name)s". Throws where Python raises.
+value printf_format(budget& b, std::string_view format, value const& right);
 
 /// Python's `format.format(*positional, **named)` with "{}", "{0}", "{name}", "{name.key[0]}", conversions and
 /// specifications of strings and numbers.

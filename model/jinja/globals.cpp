@@ -68,6 +68,7 @@ value name_space_of(interpreter& in, value const&, arguments const& given)
     name_space n;
     auto const members = initial_members(in, "namespace", given);
     for (auto const& [key, item] : members.items) {
+        in.cost().step(n.items.size() / 8);
         if (key.is_string()) n.put(key.string().bytes, item);
     }
     return in.make_name_space(std::move(n));

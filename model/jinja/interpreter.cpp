@@ -35,9 +35,10 @@ private:
     interpreter& in_;
 };
 
-value const* scope::find(std::string_view name) const
+value const* scope::find(budget& b, std::string_view name) const
 {
     for (auto const* s = this; s; s = s->outer.get()) {
+        b.step(s->variables.size() / 8);
         for (auto const& [candidate, item] : s->variables) {
             if (candidate == name) return &item;
         }
@@ -45,8 +46,9 @@ value const* scope::find(std::string_view name) const
     return nullptr;
 }
 
-void scope::put(std::string_view name, value item)
+void scope::put(budget& b, std::string_view name, value item)
 {
+    b.step(variables.size() / 8);
     for (auto& [candidate, present] : variables) {
         if (candidate != name) continue;
         present = std::move(item);
@@ -186,7 +188,7 @@ interpreter::flow interpreter::execute_loop(statement const& s)
             budget_.step();
             fresh_scope();
             assign(*s.target, item);
-            if (truthy(evaluate(*s.expressions[1]))) chosen.push_back(item);
+            if (truthy(evaluate(*s.expressions[1]))) chosen.push_back(target_value(*s.target, item));
         }
         items = std::get<std::shared_ptr<sequence const>>(
             make_sequence(budget_, sequence_kind::list, std::move(chosen)).data());
@@ -200,7 +202,7 @@ interpreter::flow interpreter::execute_loop(statement const& s)
         fresh_scope();
         loop->index = i;
         assign(*s.target, items->items[i]);
-        scope_->put("loop", loop);
+        scope_->put(budget_, "loop", loop);
         auto const how = execute(s.bodies[0]);
         if (how == flow::break_loop) break;
         completed |= how == flow::next;
@@ -244,7 +246,7 @@ value interpreter::macro_value(macro_definition const& m)
 
 void interpreter::define_macro(statement const& s)
 {
-    scope_->put(s.macro->name, macro_value(*s.macro));
+    scope_->put(budget_, s.macro->name, macro_value(*s.macro));
 }
 
 void interpreter::execute_call(statement const& s)
@@ -280,13 +282,14 @@ void interpreter::assign(expression const& target, value v)
 {
     switch (target.kind) {
     case kind::name:
-        scope_->put(target.name, std::move(v));
+        scope_->put(budget_, target.name, std::move(v));
         return;
     case kind::attribute: {
-        auto const* holder = scope_->find(target.operands[0]->name);
+        auto const* holder = scope_->find(budget_, target.operands[0]->name);
         auto* const space = holder ? holder->as_name_space() : nullptr;
         if (!space) throw failure("only the attributes of a namespace can be set");
         budget_.allocate(sizeof(value));
+        budget_.step(space->items.size() / 8);
         space->put(target.name, std::move(v));
         return;
     }
@@ -299,6 +302,16 @@ void interpreter::assign(expression const& target, value v)
             assign(*target.operands[i], parts->items[i]);
     }
     }
+}
+
+value interpreter::target_value(expression const& target, value const& item)
+{
+    if (target.kind != kind::tuple) return item;
+    auto const parts = iterate(budget_, item);
+    std::vector<value> values;
+    for (std::size_t i = 0; i < target.operands.size(); ++i)
+        values.push_back(target_value(*target.operands[i], parts->items[i]));
+    return make_sequence(budget_, sequence_kind::tuple, std::move(values));
 }
 
 // Calls
@@ -326,13 +339,14 @@ value interpreter::call_macro(function const& f, arguments const& given)
         complain("not more than " + std::to_string(count) + " arguments");
 
     mapping others;
+    budget_.step(given.named.size() * count / 8);
     for (auto const& [name, item] : given.named) {
         auto const at =
             static_cast<std::size_t>(std::find(m.parameters.begin(), m.parameters.end(), name) - m.parameters.begin());
         if (at < count && !values[at])
             values[at] = &item;
         else if (at == count && name == "caller" && m.uses_caller)
-            inner->put("caller", item);
+            inner->put(budget_, "caller", item);
         else if (m.uses_kwargs && (at == count))
             others.put(budget_, make_text(budget_, name), item);
         else
@@ -340,13 +354,13 @@ value interpreter::call_macro(function const& f, arguments const& given)
     }
     if (m.uses_caller && !inner->variables.size() &&
         std::find(m.parameters.begin(), m.parameters.end(), "caller") == m.parameters.end())
-        inner->put("caller", make_undefined(budget_, "No caller defined"));
-    if (m.uses_kwargs) inner->put("kwargs", make_mapping(budget_, std::move(others)));
+        inner->put(budget_, "caller", make_undefined(budget_, "No caller defined"));
+    if (m.uses_kwargs) inner->put(budget_, "kwargs", make_mapping(budget_, std::move(others)));
     if (m.uses_varargs) {
         std::vector<value> rest;
         for (auto i = count; i < given.positional.size(); ++i)
             rest.push_back(given.positional[i]);
-        inner->put("varargs", make_sequence(budget_, sequence_kind::tuple, std::move(rest)));
+        inner->put(budget_, "varargs", make_sequence(budget_, sequence_kind::tuple, std::move(rest)));
     }
 
     auto const outer = scope_;
@@ -366,11 +380,12 @@ value interpreter::call_macro(function const& f, arguments const& given)
     auto const first_default = count - m.defaults.size();
     for (std::size_t i = 0; i < count; ++i) {
         if (values[i])
-            inner->put(m.parameters[i], *values[i]);
+            inner->put(budget_, m.parameters[i], *values[i]);
         else if (i >= first_default)
-            inner->put(m.parameters[i], evaluate(*m.defaults[i - first_default])); // sees the parameters before it
+            inner->put(budget_, m.parameters[i],
+                       evaluate(*m.defaults[i - first_default])); // sees the parameters before it
         else
-            inner->put(m.parameters[i],
+            inner->put(budget_, m.parameters[i],
                        make_undefined(budget_, "parameter '" + m.parameters[i] + "' was not provided"));
     }
     execute(m.body);
@@ -448,7 +463,7 @@ value interpreter::evaluate(expression const& e)
 
 value interpreter::evaluate_name(expression const& e)
 {
-    if (auto const* found = scope_->find(e.name)) return *found;
+    if (auto const* found = scope_->find(budget_, e.name)) return *found;
     if (auto global = find_global(e.name)) {
         budget_.allocate(sizeof(function));
         return global;

@@ -19,8 +19,9 @@ struct scope {
     std::shared_ptr<scope> outer;
     std::vector<std::pair<std::string_view, value>> variables; ///< names point into the tree or to literals
 
-    value const* find(std::string_view name) const;
-    void put(std::string_view name, value item);
+    /// Null when no level has it. Both are linear, so they count the variables passed.
+    value const* find(budget& b, std::string_view name) const;
+    void put(budget& b, std::string_view name, value item);
 };
 
 /// Runs one rendering of a template. Not shared between threads; the tree it reads is.
@@ -94,6 +95,10 @@ private:
     arguments evaluate_arguments(argument_expressions const& a);
 
     void assign(expression const& target, value v);
+
+    /// What `item`, which has been assigned to `target`, is as a value: unpacked things become tuples.
+    value target_value(expression const& target, value const& item);
+
     void emit(std::string_view text);
     void enter(std::shared_ptr<scope> s) { scope_ = std::move(s); }
 

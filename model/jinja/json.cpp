@@ -114,6 +114,7 @@ private:
     void quote(std::string_view text)
     {
         budget_.output(out_.size() + text.size());
+        budget_.search(text.size());
         out_ += '"';
         for (std::size_t at = 0; at < text.size();) {
             auto const c = next_point(text, at);

@@ -13,13 +13,6 @@ bool is_digit_char(char c)
     return c >= '0' && c <= '9';
 }
 
-// Any byte of a multi-byte character counts: jinja2 takes Unicode letters, and an odd one only makes an unknown name.
-bool is_name_char(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit_char(c) || c == '_' ||
-           static_cast<unsigned char>(c) >= 0x80;
-}
-
 /// Every line end as \n, and one at the very end gone, as jinja2 without keep_trailing_newline.
 std::string normalized(std::string_view source)
 {
@@ -172,6 +165,7 @@ private:
 
     void comment(std::size_t from)
     {
+        if (from == text_.size()) return advance(from); // jinja2 lets a comment open at the very end
         auto const close = text_.find("#}", from);
         if (close == std::string_view::npos) throw failure("a comment is not closed");
         // A sign before the end belongs to the tag, unless it is the one of its beginning.
@@ -302,8 +296,12 @@ private:
     bool name()
     {
         auto end = at_;
-        while (end < text_.size() && is_name_char(text_[end]))
-            ++end;
+        while (end < text_.size()) {
+            auto after = end;
+            auto const c = next_point(text_, after);
+            if (c != '_' && !is_alpha(c) && !is_decimal(c)) break;
+            end = after;
+        }
         if (end == at_) return false;
         push(token_kind::name, std::string(text_.substr(at_, end - at_)));
         advance(end);
@@ -328,6 +326,15 @@ private:
         if (is_digit_char(c)) return c - '0';
         auto const lower = static_cast<char>(c | 0x20);
         return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+    }
+
+    /// "x41", "u0394" or "U0001f600".
+    static void append_escape(std::string& out, char32_t point)
+    {
+        int const digits = point < 0x100 ? 2 : point < 0x10000 ? 4 : 8;
+        out += digits == 2 ? 'x' : digits == 4 ? 'u' : 'U';
+        for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4)
+            out += "0123456789abcdef"[point >> shift & 15];
     }
 
     /// Python's "unicode-escape". A pair of surrogate escapes stays two lone surrogates there and cannot be UTF-8.
@@ -366,8 +373,14 @@ private:
             } else if (c == 'N') {
                 throw failure("character names in strings are not supported");
             } else {
+                // Not an escape: it stays. What is not ASCII has become an escape itself on its way through Python.
                 out += '\\';
-                out += c;
+                --i;
+                auto const point = next_point(body, i);
+                if (point < 0x80)
+                    append_point(out, point);
+                else
+                    append_escape(out, point);
             }
         }
         return out;
@@ -381,7 +394,8 @@ private:
         auto const found =
             std::find_if(operators.begin(), operators.end(), [&](auto op) { return looking_at(op, at_); });
         if (found == operators.end())
-            throw failure("unexpected character '" + std::string(text_.substr(at_, 1)) + "' in a tag");
+            throw failure("unexpected character '" + std::string(text_.substr(at_, offset_of(text_.substr(at_), 1))) +
+                          "' in a tag");
         switch (found->front()) {
         case '(':
             brackets += ')';

@@ -23,7 +23,7 @@ template<std::string (*convert)(std::string_view)>
 value converted(interpreter& in, value const& self, arguments const& given)
 {
     bound_arguments const a("str method", given, {}, 0);
-    in.cost().step(bytes(self).size() / 16);
+    in.cost().classify(bytes(self).size());
     return make_text(in.cost(), convert(bytes(self)));
 }
 
@@ -42,19 +42,19 @@ value split_method(interpreter& in, value const& self, arguments const& given)
     bound_arguments const a("split", given, {"sep", "maxsplit"}, 0);
     auto const limit = a.integer(1, -1);
     if (!a.given(0)) {
-        in.cost().step(bytes(self).size() / 16);
+        in.cost().classify(bytes(self).size());
         return text_list(in.cost(), split_space(bytes(self), limit, from_right));
     }
     auto const separator = a.string(0, {});
     if (separator.empty()) throw failure("the separator of split() is empty");
-    in.cost().scan(bytes(self).size());
+    in.cost().search(bytes(self).size());
     return text_list(in.cost(), split(bytes(self), separator, limit, from_right));
 }
 
 value splitlines(interpreter& in, value const& self, arguments const& given)
 {
     bound_arguments const a("splitlines", given, {"keepends"}, 0);
-    in.cost().scan(bytes(self).size());
+    in.cost().search(bytes(self).size());
     return text_list(in.cost(), split_lines(bytes(self), a.boolean(0, false)));
 }
 
@@ -65,7 +65,7 @@ value partition(interpreter& in, value const& self, arguments const& given)
     auto const text = bytes(self);
     auto const separator = a.string(0, {});
     if (separator.empty()) throw failure("the separator of partition() is empty");
-    in.cost().scan(text.size());
+    in.cost().search(text.size());
     auto& b = in.cost();
     auto const at = from_right ? find_last(text, separator) : find(text, separator);
     std::vector<value> parts;
@@ -91,14 +91,17 @@ std::optional<std::pair<std::size_t, std::size_t>> window(text const& s, bound_a
     auto const start = place(1, 0);
     auto const end = std::min(place(2, n), n);
     if (start > n || start > end) return std::nullopt;
-    return std::pair(offset_of(s.bytes, static_cast<std::size_t>(start)),
-                     offset_of(s.bytes, static_cast<std::size_t>(end)));
+    auto const offset = [&](std::int64_t i) {
+        return s.ascii() ? static_cast<std::size_t>(i) : offset_of(s.bytes, static_cast<std::size_t>(i));
+    };
+    return std::pair(offset(start), offset(end));
 }
 
 template<bool at_end>
 value affix(interpreter& in, value const& self, arguments const& given)
 {
     bound_arguments const a(at_end ? "endswith" : "startswith", given, {"", "", ""}, 1);
+    if (!self.string().ascii()) in.cost().search(bytes(self).size());
     auto const selected = window(self.string(), a);
     std::string_view const text =
         selected ? bytes(self).substr(selected->first, selected->second - selected->first) : std::string_view();
@@ -120,7 +123,7 @@ value find_method(interpreter& in, value const& self, arguments const& given)
 {
     bound_arguments const a("find", given, {"", "", ""}, 1);
     auto const part = a.string(0, {});
-    in.cost().scan(bytes(self).size());
+    in.cost().search(bytes(self).size());
     auto const selected = window(self.string(), a);
     if (selected) {
         auto const text = bytes(self).substr(0, selected->second);
@@ -137,7 +140,7 @@ value count_method(interpreter& in, value const& self, arguments const& given)
 {
     bound_arguments const a("count", given, {"", "", ""}, 1);
     auto const part = a.string(0, {});
-    in.cost().scan(bytes(self).size());
+    in.cost().search(bytes(self).size());
     auto const selected = window(self.string(), a);
     if (!selected) return std::int64_t{0};
     auto const text = bytes(self).substr(selected->first, selected->second - selected->first);
@@ -198,7 +201,7 @@ value all_characters(interpreter& in, value const& self, arguments const& given)
 {
     bound_arguments const a("str test", given, {}, 0);
     auto const text = bytes(self);
-    in.cost().step(text.size() / 16);
+    in.cost().classify(text.size());
     if (text.empty()) return empty;
     for (std::size_t at = 0; at < text.size();) {
         if (!holds(next_point(text, at))) return false;
@@ -219,7 +222,7 @@ template<bool upper>
 value all_cased(interpreter& in, value const& self, arguments const& given)
 {
     bound_arguments const a("str test", given, {}, 0);
-    in.cost().step(bytes(self).size() / 16);
+    in.cost().classify(bytes(self).size());
     return upper ? is_upper_text(bytes(self)) : is_lower_text(bytes(self));
 }
 
@@ -227,7 +230,7 @@ value istitle(interpreter& in, value const& self, arguments const& given)
 {
     bound_arguments const a("istitle", given, {}, 0);
     auto const text = bytes(self);
-    in.cost().step(text.size() / 16);
+    in.cost().classify(text.size());
     bool inside = false;
     bool any = false;
     for (std::size_t at = 0; at < text.size();) {
@@ -410,6 +413,7 @@ std::optional<value> method(budget& b, value const& subject, std::string_view na
         return lookup(b, subject, sequence_methods, name);
     }
     if (auto const* space = subject.as_name_space()) {
+        b.step(space->items.size() / 8);
         auto const* found = name.starts_with('_') ? nullptr : space->find(name);
         return found ? std::optional<value>(*found) : std::nullopt;
     }

@@ -253,7 +253,7 @@ std::optional<std::size_t> position(std::int64_t index, std::size_t size)
 value character(budget& b, text const& s, std::size_t index)
 {
     if (s.ascii()) return make_text(b, s.bytes.substr(index, 1));
-    b.scan(s.bytes.size());
+    b.search(s.bytes.size());
     auto const start = offset_of(s.bytes, index);
     auto end = start;
     next_point(s.bytes, end);
@@ -299,6 +299,7 @@ value missing(budget& b, value const& subject, value const& key)
 
 value arithmetic(budget& b, operator_kind o, value const& left, value const& right)
 {
+    if (o == op::modulo && left.is_string()) return printf_format(b, left.string().bytes, right);
     refuse_undefined(left, right);
     if (left.is_integer() && right.is_integer()) return integer_arithmetic(o, left.integer(), right.integer());
     if (left.is_number() && right.is_number()) return real_arithmetic(o, left.real(), right.real());
@@ -321,11 +322,6 @@ value arithmetic(budget& b, operator_kind o, value const& left, value const& rig
     if (o == op::multiply) {
         if ((left.is_string() || list_or_tuple(left)) && right.is_integer()) return repeated(b, left, right.integer());
         if ((right.is_string() || list_or_tuple(right)) && left.is_integer()) return repeated(b, right, left.integer());
-    }
-    if (o == op::modulo && left.is_string()) {
-        if (right.is_sequence() && right.items().kind == sequence_kind::tuple)
-            return printf_format(b, left.string().bytes, right.items().items, nullptr);
-        return printf_format(b, left.string().bytes, {right}, right.is_mapping() ? &right.members() : nullptr);
     }
     fail_types(o, left, right);
 }
@@ -375,7 +371,7 @@ bool contains(budget& b, value const& container, value const& item)
         if (item.is_undefined() || !item.is_string()) {
             throw failure("'in' on a string takes a string, not " + std::string(type_name(item)));
         }
-        b.scan(container.string().bytes.size());
+        b.search(container.string().bytes.size());
         return find(container.string().bytes, item.string().bytes) != std::string_view::npos;
     }
     if (container.is_mapping()) {
@@ -452,7 +448,7 @@ value slice(budget& b, value const& subject, value const* start, value const* st
         return make_sequence(b, subject.items().kind, std::move(out));
     }
     auto const& s = subject.string();
-    b.scan(s.bytes.size());
+    if (!s.ascii() || stride != 1) b.search(s.bytes.size());
     if (count == 0) return make_text(b, {});
     if (stride == 1) {
         auto const from = s.ascii() ? at(0) : offset_of(s.bytes, at(0));

@@ -485,6 +485,7 @@ private:
     expression_ptr parse_subscript(expression_ptr subject, int line)
     {
         expression_ptr start;
+        if (skip_operation("]")) return make(kind::subscript, line, std::move(subject), make(kind::tuple, line));
         if (!at_operation(":")) {
             start = parse_expression();
             if (at_operation(",")) { // a tuple as the key

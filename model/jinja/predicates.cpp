@@ -118,18 +118,17 @@ bool of_case(interpreter& in, value const& subject, arguments const& given)
 {
     bound_arguments const a("the test", given, {}, 0);
     auto const text = to_str(in.cost(), subject);
-    in.cost().step(text.size() / 16);
+    in.cost().classify(text.size());
     return holds(text);
 }
 
-bool is_filter(interpreter&, value const& subject, arguments const&)
+/// Whether `find` knows a name; what could not be the key of a dictionary is refused, as by Python's `in`.
+template<auto find>
+bool is_known(interpreter& in, value const& subject, arguments const& given)
 {
-    return subject.is_string() && find_filter(subject.string().bytes);
-}
-
-bool is_test(interpreter&, value const& subject, arguments const&)
-{
-    return subject.is_string() && find_predicate(subject.string().bytes);
+    bound_arguments const a("the test", given, {}, 0);
+    if (!hashable(in.cost(), subject)) throw failure(std::string(type_name(subject)) + " is no name");
+    return subject.is_string() && find(subject.string().bytes);
 }
 
 constexpr entry predicates[] = {
@@ -148,7 +147,7 @@ constexpr entry predicates[] = {
     {"escaped", simple<is_never>},
     {"even", parity<0>},
     {"false", simple<is_false>},
-    {"filter", is_filter},
+    {"filter", is_known<find_filter>},
     {"float", simple<is_float>},
     {"ge", compares<operator_kind::greater_equal>},
     {"greaterthan", compares<operator_kind::greater>},
@@ -168,7 +167,7 @@ constexpr entry predicates[] = {
     {"sameas", is_same},
     {"sequence", simple<is_sequence>},
     {"string", simple<is_string>},
-    {"test", is_test},
+    {"test", is_known<find_predicate>},
     {"true", simple<is_true>},
     {"undefined", simple<is_undefined>},
     {"upper", of_case<is_upper_text>},

@@ -59,7 +59,7 @@ private:
 value folded(interpreter& in, value v, bool case_sensitive)
 {
     if (case_sensitive || !v.is_string()) return v;
-    in.cost().step(v.string().bytes.size() / 16);
+    in.cost().classify(v.string().bytes.size());
     return make_text(in.cost(), to_lower(v.string().bytes));
 }
 

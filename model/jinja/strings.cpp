@@ -27,7 +27,7 @@ value strip_text(budget& b, value const& subject, std::string_view const* chars,
     auto const& text = subject.string().bytes;
     auto const rest = strip(text, chars, left, right);
     auto const removed = text.size() - rest.size();
-    b.step((removed + 1) * (chars ? chars->size() : 1) / 16);
+    b.search((removed + 1) * (chars ? chars->size() : 1));
     if (removed == 0) return subject;
     return make_text(b, std::string(rest));
 }
@@ -36,7 +36,7 @@ value replace_text(budget& b, std::string_view text, std::string_view old, std::
                    std::int64_t limit)
 {
     auto const most = limit < 0 ? std::numeric_limits<std::size_t>::max() : static_cast<std::size_t>(limit);
-    b.scan(text.size());
+    b.search(text.size());
     auto const hits = std::min(old.empty() ? code_points(text) + 1 : count(text, old, most), most);
     if (hits == 0 || old == replacement) return make_text(b, std::string(text));
     auto const kept = text.size() - hits * old.size();

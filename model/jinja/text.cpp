@@ -21,6 +21,10 @@ bool in_ranges(std::span<unicode::range const> ranges, char32_t c) noexcept
 
 void append_mapped(std::string& out, unicode::case_table const& table, char32_t c)
 {
+    if (c < 0x80 && !is_lower(c) && !is_upper(c)) {
+        out += static_cast<char>(c);
+        return;
+    }
     auto const special = std::lower_bound(table.special.begin(), table.special.end(), c,
                                           [](auto const& e, char32_t v) { return e.point < v; });
     if (special != table.special.end() && special->point == c) {
@@ -193,42 +197,59 @@ std::size_t offset_of(std::string_view text, std::size_t index) noexcept
     return at;
 }
 
+// ASCII first: it is nearly all there is, and its answers need no table.
+
 bool is_space(char32_t c) noexcept
 {
+    if (c < 0x80) return c == ' ' || (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x1F);
     return in_ranges(unicode::space(), c);
 }
+
 bool is_alpha(char32_t c) noexcept
 {
+    if (c < 0x80) return is_lower(c) || is_upper(c);
     return in_ranges(unicode::alphabetic(), c);
 }
+
 bool is_decimal(char32_t c) noexcept
 {
+    if (c < 0x80) return c >= '0' && c <= '9';
     return in_ranges(unicode::decimal(), c);
 }
+
 bool is_digit(char32_t c) noexcept
 {
-    return is_decimal(c) || in_ranges(unicode::digit(), c);
+    return is_decimal(c) || (c >= 0x80 && in_ranges(unicode::digit(), c));
 }
+
 bool is_numeric(char32_t c) noexcept
 {
-    return is_digit(c) || in_ranges(unicode::numeric(), c);
+    return is_digit(c) || (c >= 0x80 && in_ranges(unicode::numeric(), c));
 }
+
 bool is_lower(char32_t c) noexcept
 {
+    if (c < 0x80) return c >= 'a' && c <= 'z';
     return in_ranges(unicode::lower(), c);
 }
+
 bool is_upper(char32_t c) noexcept
 {
+    if (c < 0x80) return c >= 'A' && c <= 'Z';
     return in_ranges(unicode::upper(), c);
 }
+
 bool is_title(char32_t c) noexcept
 {
-    return in_ranges(unicode::title(), c);
+    return c >= 0x80 && in_ranges(unicode::title(), c);
 }
+
 bool is_printable(char32_t c) noexcept
 {
+    if (c < 0x80) return c >= 0x20 && c < 0x7F;
     return !in_ranges(unicode::unprintable(), c);
 }
+
 bool is_cased(char32_t c) noexcept
 {
     return is_lower(c) || is_upper(c) || is_title(c);

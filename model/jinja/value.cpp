@@ -394,6 +394,7 @@ void append_repr(budget& b, std::string& out, value const& v)
         void operator()(std::shared_ptr<text const> const& s) const
         {
             b.output(out.size() + s->bytes.size());
+            b.classify(s->bytes.size());
             append_quoted(out, s->bytes);
         }
         void operator()(std::shared_ptr<sequence const> const& s) const { append_sequence(b, out, *s); }

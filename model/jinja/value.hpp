@@ -2,11 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <plait/model/jinja/budget.hpp>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -148,8 +148,9 @@ struct mapping {
 private:
     std::size_t position(std::string_view key) const;
 
-    // Keys point into the texts that `items` owns. Small dictionaries are searched without it.
-    std::unordered_map<std::string_view, std::size_t> strings_;
+    // Keys point into the texts that `items` owns. Small dictionaries are searched without it. Ordered, not hashed:
+    // keys come from outside and could be chosen to collide.
+    std::map<std::string_view, std::size_t> strings_;
 };
 
 /// What `namespace()` returns: the one thing a template may change in place.
