@@ -105,20 +105,45 @@ private:
         return r;
     }
 
+    /// One repetition of a row, by turns: plait, then whoever is beside it.
+    template<class Own, class Others>
+    task<> repeat(row& r, Own own, Others others)
+    {
+        co_await own(); // warms up
+        for (auto const& who : what_.beside)
+            r.beside.push_back({who.name, {}});
+        for (int i = 0; i < what_.repetitions; ++i) {
+            r.samples.push_back(co_await own());
+            for (std::size_t p = 0; p < what_.beside.size(); ++p)
+                r.beside[p].samples.push_back(others(what_.beside[p]));
+        }
+    }
+
     task<> rates(engine running)
     {
         auto& prefill = begin("pp" + std::to_string(what_.prompt), "tok/s");
-        co_await prefill_rate(home_, running, what_.prompt);
-        for (int i = 0; i < what_.repetitions; ++i)
-            prefill.samples.push_back(co_await prefill_rate(home_, running, what_.prompt));
+        if (!what_.beside.empty()) prefill.times_first_rival = 3;
+        auto own = [&] { return prefill_rate(home_, running, what_.prompt); };
+        auto others = [&](peer const& p) { return peer_prefill_rate(p, what_.model, threads_, what_.prompt); };
+        co_await repeat(prefill, own, others);
         for (auto const sequences : what_.batches) {
             auto name = "tg" + std::to_string(what_.generate);
             if (sequences > 1) name += " x " + std::to_string(sequences);
             auto& decode = begin(std::move(name), "tok/s");
-            co_await decode_rate(home_, running, sequences, what_.generate);
-            for (int i = 0; i < what_.repetitions; ++i)
-                decode.samples.push_back(co_await decode_rate(home_, running, sequences, what_.generate));
+            if (!what_.beside.empty()) decode.times_first_rival = goal(sequences);
+            auto own_batch = [&] { return decode_rate(home_, running, sequences, what_.generate); };
+            auto other_batch = [&](peer const& p) {
+                return peer_decode_rate(p, what_.model, threads_, sequences, what_.generate);
+            };
+            co_await repeat(decode, own_batch, other_batch);
         }
+    }
+
+    std::optional<double> goal(std::int64_t sequences) const
+    {
+        if (sequences == 1) return threads_ == 1 ? 1.5 : 1.2;
+        if (sequences == 8) return 3;
+        return std::nullopt;
     }
 
     void memory(engine const& running)

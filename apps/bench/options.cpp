@@ -1,5 +1,6 @@
 #include <plait/apps/bench/options.hpp>
 
+#include <plait/actors/error.hpp>
 #include <plait/actors/runtime.hpp>
 
 #include <CLI/CLI.hpp>
@@ -17,6 +18,10 @@ them run. Both are tokens over time through the engine's public face, greedy, wi
 "resident" is the process's memory after all that, over the size of the file and what the plan gives to the KV
 cache and to activations. "idle" is processor time used while the engine waits for requests.
 
+--beside runs llama-bench and llama-batched-bench of another folder by turns with the first rows. The targets of
+those rows are multiples of the first such peer: 3 for prefill and for 8 sequences, 1.5 for decode with one
+thread and 1.2 with more.
+
 Exit status: 0 measured, whatever the figures; 1 a file, the memory or the engine failed; 2 the command line is wrong)";
 
 } // namespace
@@ -27,6 +32,7 @@ command_line parse(int count, char const* const* arguments)
     std::string kv = "f16";
     std::string mode = "native";
     double idle_seconds = 5;
+    std::vector<std::string> beside;
 
     CLI::App app("Measures plait on this machine.", "plait-bench");
     app.require_subcommand(1);
@@ -65,6 +71,17 @@ command_line parse(int count, char const* const* arguments)
         ->type_name("MODE")
         ->check(CLI::IsMember({"native", "f32"}))
         ->capture_default_str();
+    model->add_option("--beside", beside, "Compares with another engine's programs; may be given several times")
+        ->type_name("NAME=FOLDER")
+        ->allow_extra_args(false)
+        ->check([](std::string const& text) {
+            try {
+                parse_peer(text);
+                return std::string();
+            } catch (error const&) {
+                return text + " is not NAME=FOLDER";
+            }
+        });
     model->add_flag("--json", out.json, "Prints JSON instead of a table");
 
     command_line line;
@@ -81,6 +98,8 @@ command_line parse(int count, char const* const* arguments)
     out.idle = std::chrono::nanoseconds(static_cast<std::int64_t>(idle_seconds * 1e9));
     out.kv = kv == "f32" ? kv_type::f32 : kv == "q8" ? kv_type::q8 : kv_type::f16;
     out.mode = mode == "f32" ? numerics::f32 : numerics::native;
+    for (auto const& one : beside)
+        out.beside.push_back(parse_peer(one));
     line.given = std::move(out);
     return line;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <plait/actors/clock.hpp>
+#include <plait/apps/bench/peer.hpp>
 #include <plait/kernels/paged_kv.hpp>
 #include <plait/model/weights.hpp>
 
@@ -23,6 +24,7 @@ struct model_bench {
     duration idle = std::chrono::seconds(5); ///< how long the engine idles; zero leaves the row out
     numerics mode = numerics::native;
     kv_type kv = kv_type::f16;
+    std::vector<peer> beside; ///< measured by turns with plait
     bool json = false;
 };
 

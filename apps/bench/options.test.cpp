@@ -36,9 +36,10 @@ TEST_CASE("a model alone is measured with every default")
 
 TEST_CASE("every option reaches the measurement")
 {
-    auto line = parse_words({"model",      "--model", "x.gguf",  "--threads",  "1,2",           "--prompt", "64",
-                             "--generate", "16",      "--batch", "1,3",        "--repetitions", "2",        "--idle",
-                             "0.5",        "--kv",    "q8",      "--numerics", "f32",           "--json"});
+    auto line = parse_words({"model", "--model",    "x.gguf",       "--threads", "1,2",      "--prompt",
+                             "64",    "--generate", "16",           "--batch",   "1,3",      "--repetitions",
+                             "2",     "--idle",     "0.5",          "--kv",      "q8",       "--numerics",
+                             "f32",   "--beside",   "one=/usr/bin", "--beside",  "two=here", "--json"});
     REQUIRE(line.given.has_value());
     CHECK(line.given->threads == std::vector<unsigned>{1, 2});
     CHECK(line.given->prompt == 64);
@@ -48,6 +49,10 @@ TEST_CASE("every option reaches the measurement")
     CHECK(line.given->idle == std::chrono::milliseconds(500));
     CHECK(line.given->kv == kv_type::q8);
     CHECK(line.given->mode == numerics::f32);
+    REQUIRE(line.given->beside.size() == 2);
+    CHECK(line.given->beside[0].name == "one");
+    CHECK(line.given->beside[0].programs == "/usr/bin");
+    CHECK(line.given->beside[1].programs == "here");
     CHECK(line.given->json);
 }
 
@@ -58,6 +63,7 @@ TEST_CASE("a wrong command line says what is wrong and ends in 2")
                                                {"plait-bench", "model"},
                                                {"plait-bench", "model", "--model", "x", "--threads", "0"},
                                                {"plait-bench", "model", "--model", "x", "--batch", "a"},
+                                               {"plait-bench", "model", "--model", "x", "--beside", "/usr/bin"},
                                                {"plait-bench", "model", "--model", "x", "--no-such"}}) {
         auto line = parse(static_cast<int>(words.size()), words.data());
         CHECK(!line.given.has_value());

@@ -16,6 +16,15 @@ std::string shown(double value)
     return text;
 }
 
+void add_spread(nlohmann::ordered_json& to, std::vector<double> const& samples)
+{
+    auto const s = spread_of(samples);
+    to["min"] = s.least;
+    to["median"] = s.middle;
+    to["max"] = s.greatest;
+    to["samples"] = samples;
+}
+
 char const* verdict(row const& r)
 {
     return met(r) ? "met" : "missed";
@@ -32,10 +41,17 @@ spread spread_of(std::vector<double> samples)
     return {samples.front(), middle, samples.back()};
 }
 
+std::optional<double> target_of(row const& r)
+{
+    if (!r.times_first_rival || r.beside.empty()) return r.target;
+    return *r.times_first_rival * spread_of(r.beside.front().samples).middle;
+}
+
 bool met(row const& r)
 {
     auto const middle = spread_of(r.samples).middle;
-    return !r.target || (r.more_is_better ? middle >= *r.target : middle <= *r.target);
+    auto const target = target_of(r);
+    return !target || (r.more_is_better ? middle >= *target : middle <= *target);
 }
 
 std::string to_table(subject const& what, std::vector<row> const& rows)
@@ -55,8 +71,13 @@ std::string to_table(subject const& what, std::vector<row> const& rows)
     for (auto const& r : rows) {
         auto const s = spread_of(r.samples);
         std::string target = "-";
-        if (r.target) target = (r.more_is_better ? ">= " : "<= ") + shown(*r.target) + " " + verdict(r);
+        if (auto const t = target_of(r)) target = (r.more_is_better ? ">= " : "<= ") + shown(*t) + " " + verdict(r);
         line(r.name, std::to_string(r.threads), shown(s.middle), r.unit, shown(s.least), shown(s.greatest), target);
+        for (auto const& other : r.beside) {
+            auto const o = spread_of(other.samples);
+            auto const ratio = "plait has " + shown(s.middle / o.middle) + " times this";
+            line("  " + other.name, "", shown(o.middle), r.unit, shown(o.least), shown(o.greatest), ratio);
+        }
     }
     return out;
 }
@@ -74,13 +95,17 @@ std::string to_json(subject const& what, std::vector<row> const& rows)
         entry["name"] = r.name;
         entry["unit"] = r.unit;
         entry["threads"] = r.threads;
-        entry["min"] = s.least;
-        entry["median"] = s.middle;
-        entry["max"] = s.greatest;
-        entry["samples"] = r.samples;
-        if (r.target) {
-            entry["target"] = *r.target;
+        add_spread(entry, r.samples);
+        if (auto const target = target_of(r)) {
+            entry["target"] = *target;
             entry["result"] = verdict(r);
+        }
+        for (auto const& other : r.beside) {
+            nlohmann::ordered_json one;
+            one["name"] = other.name;
+            add_spread(one, other.samples);
+            one["ratio"] = s.middle / spread_of(other.samples).middle;
+            entry["beside"].push_back(std::move(one));
         }
         out["rows"].push_back(std::move(entry));
     }

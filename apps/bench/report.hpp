@@ -9,13 +9,21 @@
 
 namespace plait::bench {
 
+/// What another engine has for a row.
+struct rival {
+    std::string name;
+    std::vector<double> samples;
+};
+
 /// One measured figure.
 struct row {
     std::string name; ///< "pp512"
     std::string unit; ///< "tok/s"
     unsigned threads = 0;
     std::vector<double> samples; ///< in the order in which they were measured; never empty
+    std::vector<rival> beside;
     std::optional<double> target;
+    std::optional<double> times_first_rival; ///< the target as a multiple of the first rival's middle sample
     bool more_is_better = true;
 };
 
@@ -25,7 +33,10 @@ struct spread {
 };
 spread spread_of(std::vector<double> samples);
 
-/// Whether the middle sample reaches the target.
+/// The target in the row's unit, if it has one.
+std::optional<double> target_of(row const& r);
+
+/// Whether the middle sample reaches the target; true without one.
 bool met(row const& r);
 
 /// What the rows are about, for their heading.
@@ -39,7 +50,8 @@ struct subject {
 std::string to_table(subject const& what, std::vector<row> const& rows);
 
 /// The same for programs: {"model", "device", "file_bytes", "rows": [{"name", "unit", "threads", "min", "median",
-/// "max", "samples", "target", "result"}]}; "target" and "result" ("met" or "missed") where there is a target.
+/// "max", "samples", "target", "result", "beside"}]}; "target" and "result" ("met" or "missed") where there is a
+/// target; "beside", where something was measured beside it: [{"name", "min", "median", "max", "samples", "ratio"}].
 std::string to_json(subject const& what, std::vector<row> const& rows);
 
 } // namespace plait::bench

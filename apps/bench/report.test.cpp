@@ -44,6 +44,29 @@ TEST_CASE("a target is met by the middle sample, in the direction that is better
     CHECK(met(some("a", {1})));
 }
 
+TEST_CASE("a target may be a multiple of what another engine has")
+{
+    auto r = some("tg128", {30, 31, 32});
+    r.times_first_rival = 1.5;
+    CHECK(!target_of(r).has_value()); // nobody is beside it
+    r.beside = {{"first", {20, 22, 18}}, {"second", {1}}};
+    CHECK(target_of(r) == 30);
+    CHECK(met(r));
+    r.samples = {29};
+    CHECK(!met(r));
+    auto table = to_table({}, {r});
+    CHECK(table.ends_with(
+        "tg128                2       29.0 tok/s        29.0       29.0   >= 30.0 missed\n"
+        "  first                      20.0 tok/s        18.0       22.0   plait has 1.45 times this\n"
+        "  second                     1.00 tok/s        1.00       1.00   plait has 29.0 times this\n"));
+    auto out = nlohmann::json::parse(to_json({}, {r}));
+    auto const& beside = out["rows"][0]["beside"];
+    REQUIRE(beside.size() == 2);
+    CHECK(beside[0]["name"] == "first");
+    CHECK(beside[0]["median"] == 20);
+    CHECK(beside[0]["ratio"] == doctest::Approx(1.45));
+}
+
 TEST_CASE("the table has a line for each row")
 {
     subject what{"m.gguf", "a processor", 1000};
