@@ -61,7 +61,6 @@ public:
         std::vector<std::string> stop;
         std::vector<std::int32_t> stop_tokens;
         bool ignore_end = false;
-        bool wants_logprobs = false;
         std::int64_t prompt_tokens = 0;
         std::int64_t limit = 0; ///< tokens of prompt and answer
         std::size_t unread_limit = 64;
@@ -86,8 +85,6 @@ public:
 
     /// Whether the reader has so many pieces to read that the choices should wait for it.
     bool reader_behind() noexcept;
-
-    std::int32_t choices() const noexcept { return settings_.choices; }
 
     scope* timer = nullptr; ///< where the deadline's timer runs, while it does
 

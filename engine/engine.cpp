@@ -61,7 +61,7 @@ layout lay_out(gguf_file const& file, engine_options const& options)
                          ? options.memory
                          : static_cast<std::int64_t>(memory_share * static_cast<double>(host::available_memory()));
     request.fixed = model_weights::plan(file, out.model, options.mode);
-    for (auto& line : decoder::plan(spec, out.limits, options.mode))
+    for (auto& line : decoder::plan(spec, out.limits))
         request.fixed.push_back(std::move(line));
     request.kv = kv_geometry_of(spec, options.kv);
     request.context = out.context;

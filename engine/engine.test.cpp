@@ -64,13 +64,7 @@ CO_TEST_CASE("a request's tokens and log-probabilities do not depend on batch, c
         options.step_tokens = v.step_tokens;
         options.instruction_set = v.set;
         auto running = co_await open(rt, std::move(options));
-        std::vector<collected> together(requests.size());
-        auto body = [&](scope& all) -> task<> {
-            for (std::size_t i = 0; i < requests.size(); ++i)
-                all.start(collect_into(running, requests[i], together[i]));
-            co_return;
-        };
-        co_await with_scope(body);
+        auto together = co_await collect_together(running, requests);
         for (std::size_t i = 0; i < requests.size(); ++i)
             CHECK(together[i] == alone[i]);
         co_await running.close();
@@ -103,17 +97,15 @@ CO_TEST_CASE("preempted requests give the tokens that they would have given undi
         options.kv_tokens = 16 * 17; // one request of the whole context, and little more
         options.admit = admit;
         auto running = co_await open(rt, std::move(options));
-        std::vector<collected> together(requests.size());
-        auto body = [&](scope& all) -> task<> {
-            for (std::size_t i = 0; i < requests.size(); ++i)
-                all.start(collect_into(running, requests[i], together[i]));
-            co_return;
-        };
-        co_await with_scope(body);
+        auto together = co_await collect_together(running, requests);
         for (std::size_t i = 0; i < requests.size(); ++i)
             CHECK(together[i] == alone[i]);
         auto stats = co_await running.stats();
         CHECK((stats.preemptions > 0) == (admit == admission::overcommit));
+        std::int64_t told = 0;
+        for (auto const& one : together)
+            told += one.result.preemptions;
+        CHECK(told == stats.preemptions);
         co_await drained(running);
         co_await running.close();
     }

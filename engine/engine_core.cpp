@@ -57,7 +57,6 @@ std::shared_ptr<answer_channel> engine_core::submit(request what)
     how.stop = std::move(what.stop);
     how.stop_tokens = std::move(what.stop_tokens);
     how.ignore_end = what.ignore_end;
-    how.wants_logprobs = what.logprobs.has_value();
     how.prompt_tokens = checked->prompt;
     how.limit = checked->limit;
     how.unread_limit = unread;
@@ -147,9 +146,9 @@ bool engine_core::issue(scope& running)
     auto at = now();
     for (auto const& s : scheduler_.sequences())
         s->parked = s->owner->reader_behind();
-    auto before = scheduler_.preemptions();
     auto next = scheduler_.next(at);
-    counters_.preemptions += scheduler_.preemptions() - before;
+    for (auto const& victim : scheduler_.victims())
+        victim->owner->preempted();
     if (!next) return false;
     auto step = std::make_shared<flight>();
     step->step = std::move(*next);
@@ -239,6 +238,7 @@ engine_stats engine_core::stats() const
     out.running = static_cast<std::int64_t>(scheduler_.sequences().size()) - out.waiting;
     out.free_pages = scheduler_.free_pages();
     out.pages = scheduler_.pages();
+    out.preemptions = scheduler_.preemptions();
     return out;
 }
 

@@ -37,7 +37,7 @@ std::string number(std::int64_t value)
 std::int64_t pages_for(sequence_view const& s, std::int64_t tokens) noexcept
 {
     if (s.reserved > 0) return s.running ? 0 : s.reserved;
-    auto needed = (s.computed + tokens + page_tokens - 1) / page_tokens;
+    auto needed = pages_of(s.computed + tokens);
     return std::max<std::int64_t>(0, needed - s.held) + (s.shared_tail ? 1 : 0);
 }
 

@@ -11,7 +11,7 @@ void rank::prepare(rank_options options)
     sampler_ = make_host_sampler(options.instruction_set, options.slots);
     weights_ = std::make_unique<model_weights>(dev(), *file_, model, options.mode);
     kv_ = std::make_unique<kv_storage>(dev(), kv_geometry_of(model.spec, options.kv), options.pages);
-    decoder_ = std::make_unique<decoder>(dev(), model.spec, options.limits, options.mode, *weights_, *kv_);
+    decoder_ = std::make_unique<decoder>(dev(), model.spec, options.limits, *weights_, *kv_);
     for (auto const& group : kv_->geometry().groups) {
         auto& layers = layers_of_group_.emplace_back();
         for (auto layer : group.layers)
@@ -34,7 +34,6 @@ task<step_result> rank::run(step_batch batch)
     auto rows = static_cast<std::int64_t>(batch.tokens.size());
     auto draws = batch.draws.size();
     step_result result;
-    result.number = batch.number;
     result.tokens.resize(draws);
     result.logprobs.resize(draws);
     result.top.resize(draws * static_cast<std::size_t>(batch.top_logprobs));

@@ -24,7 +24,7 @@ struct sampling_options {
     float temperature = 1.0f;        ///< 0 takes the most likely token (greedy); finite, >= 0
     std::int32_t top_k = 0;          ///< keep the k most likely; 0 = all
     float top_p = 1.0f;              ///< keep the smallest set with this much probability; in (0, 1]
-    float min_p = 0.0f;              ///< keep tokens at least this likely relative to the best; in [0, 1)
+    float min_p = 0.0f;              ///< keep tokens at least this likely relative to the best; in [0, 1]
     float repetition_penalty = 1.0f; ///< > 1 discourages tokens of prompt and answer (Keskar et al., CTRL, 2019); > 0
     float presence_penalty = 0.0f;   ///< subtracted from the logit of a token that the answer has; in [-2, 2]
     float frequency_penalty = 0.0f;  ///< subtracted as often as the answer has the token; in [-2, 2]

@@ -17,11 +17,6 @@ scheduler::scheduler(scheduler_options options, std::shared_ptr<policy> rule)
         free_slots_.push_back(slot);
 }
 
-std::int64_t scheduler::pages_of(std::int64_t tokens) const noexcept
-{
-    return (tokens + page_tokens - 1) / page_tokens;
-}
-
 std::int64_t scheduler::free_pages() const noexcept
 {
     auto least = options_.pages;
@@ -49,10 +44,8 @@ std::int64_t scheduler::waiting() const noexcept
 std::shared_ptr<sequence> scheduler::add(std::shared_ptr<sequence_request const> request,
                                          std::vector<std::int32_t> tokens, std::shared_ptr<answer> owner)
 {
-    // With several choices every one may come to own all pages but the full ones of the prompt, which they share. With
-    // overcommit one at a time is enough to make progress.
-    auto alone = pages_of(request->limit);
-    if (options_.admit == admission::reserve) alone += (request->choices - 1) * (alone - request->prompt / page_tokens);
+    // With overcommit one choice at a time is enough to make progress.
+    auto alone = reservation(*request, options_.admit == admission::reserve ? request->choices : 1);
     if (alone > options_.pages)
         throw error(errc::never_fits,
                     "the request's " + std::to_string(request->prompt) + " prompt tokens and its limit of " +
@@ -69,6 +62,14 @@ std::shared_ptr<sequence> scheduler::add(std::shared_ptr<sequence_request const>
     s->owner = std::move(owner);
     sequences_.push_back(s);
     return s;
+}
+
+/// Pages that a request may come to hold: each choice all of its own, but for the full pages of the prompt, which they
+/// share.
+std::int64_t scheduler::reservation(sequence_request const& request, std::int64_t choices) noexcept
+{
+    auto each = pages_of(request.limit);
+    return each + (choices - 1) * (each - request.prompt / page_tokens);
 }
 
 sequence_view scheduler::view(sequence const& s) const
@@ -91,8 +92,7 @@ sequence_view scheduler::view(sequence const& s) const
     v.held = s.pages.tables().empty() ? 0 : static_cast<std::int64_t>(s.pages.tables().front().pages().size());
     v.shared_tail = s.running && s.pages.pages_to_grow(s.computed + 1) > pages_of(s.computed + 1) - v.held;
     if (options_.admit == admission::reserve) {
-        auto each = pages_of(r.limit);
-        v.reserved = s.running ? s.reserved : each + (v.slots - 1) * (each - r.prompt / page_tokens);
+        v.reserved = s.running ? s.reserved : reservation(r, v.slots);
     }
     return v;
 }
@@ -146,6 +146,7 @@ void scheduler::start(sequence& s)
 
 std::optional<issued_step> scheduler::next(time_point now)
 {
+    victims_.clear();
     for (;;) {
         auto seen = look(now);
         auto can_compute = [](sequence_view const& s) { return s.pending > 0; };
@@ -167,6 +168,7 @@ bool scheduler::preempt(step_plan const& plan)
         auto s = find(id);
         s->preempted = true;
         ++preemptions_;
+        victims_.push_back(s);
         if (s->in_flight > 0) continue;
         left_step(*s);
         freed = true;
@@ -177,8 +179,6 @@ bool scheduler::preempt(step_plan const& plan)
 issued_step scheduler::build(step_plan const& plan)
 {
     issued_step step;
-    step.number = ++steps_;
-    step.batch.number = step.number;
     step.batch.groups.resize(pools_.size());
     for (auto& group : step.batch.groups)
         group.first.push_back(0);
@@ -293,10 +293,7 @@ std::vector<scheduler::sampled> scheduler::retire(issued_step const& step, step_
         s->tokens.push_back(result.tokens[i]);
         out.push_back({s, i});
     }
-    for (auto const& s : step.members) {
-        --s->in_flight;
-        left_step(*s);
-    }
+    leave(step);
     return out;
 }
 
@@ -304,10 +301,7 @@ void scheduler::abandon(issued_step const& step)
 {
     for (auto const& s : step.draws)
         --s->ahead;
-    for (auto const& s : step.members) {
-        --s->in_flight;
-        left_step(*s);
-    }
+    leave(step);
 }
 
 void scheduler::end(sequence& s)
@@ -321,6 +315,14 @@ void scheduler::end(sequence& s)
         leaving_.push_back(self);
     else
         release(s);
+}
+
+void scheduler::leave(issued_step const& step)
+{
+    for (auto const& s : step.members) {
+        --s->in_flight;
+        left_step(*s);
+    }
 }
 
 /// No step in flight uses the sequence any more: one that is over or preempted gives back what it holds.

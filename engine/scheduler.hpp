@@ -30,7 +30,6 @@ struct scheduler_options {
 
 /// A step that was issued: what to send to the ranks, and what its tokens are for.
 struct issued_step {
-    std::uint64_t number = 0;
     step_batch batch;                               ///< moved out when it is sent
     std::vector<std::shared_ptr<sequence>> members; ///< each once
     std::vector<std::shared_ptr<sequence>> draws;   ///< whose token each draw is
@@ -75,10 +74,13 @@ public:
     std::int64_t free_slots() const noexcept { return static_cast<std::int64_t>(free_slots_.size()); }
     std::int64_t preemptions() const noexcept { return preemptions_; }
 
+    /// The sequences that the last next() preempted.
+    std::vector<std::shared_ptr<sequence>> const& victims() const noexcept { return victims_; }
+
 private:
     snapshot look(time_point now);
     sequence_view view(sequence const& s) const;
-    std::int64_t pages_of(std::int64_t tokens) const noexcept;
+    static std::int64_t reservation(sequence_request const& request, std::int64_t choices) noexcept;
     std::int64_t owned_pages(sequence const& s) const noexcept;
     bool preempt(step_plan const& plan);
     issued_step build(step_plan const& plan);
@@ -86,6 +88,7 @@ private:
     void add_rows(issued_step& step, std::shared_ptr<sequence> const& s, std::int64_t tokens);
     void add_draws(issued_step& step, std::shared_ptr<sequence> const& s);
     void add_draw(issued_step& step, std::shared_ptr<sequence> const& s);
+    void leave(issued_step const& step);
     void left_step(sequence& s);
     void release(sequence& s);
     std::shared_ptr<sequence> find(sequence_id id) const;
@@ -98,8 +101,8 @@ private:
     std::vector<std::shared_ptr<sequence>> leaving_; // over, but used by steps in flight
     std::vector<sequence_view> views_;
     sequence_id next_id_ = 1;
-    std::uint64_t steps_ = 0;
     std::int64_t preemptions_ = 0;
+    std::vector<std::shared_ptr<sequence>> victims_;
 };
 
 } // namespace plait

@@ -35,7 +35,6 @@ struct step_batch {
         std::vector<page_copy> copies; ///< before anything else
     };
 
-    std::uint64_t number = 0;
     std::vector<std::int32_t> tokens; ///< one a row: an id, or -1 - slot for the slot's newest token
     std::vector<chunk> chunks;
     std::vector<group_pages> groups;
@@ -51,7 +50,6 @@ struct step_batch {
 struct step_result {
     step_result() = default;
 
-    std::uint64_t number = 0;
     std::vector<std::int32_t> tokens; ///< -1 where the logits are not numbers
     std::vector<float> logprobs;
     std::vector<token_logprob> top; ///< top_logprobs a draw

@@ -15,6 +15,12 @@ enum class kv_type : std::uint8_t {
 /// Tokens of a page.
 inline constexpr std::int64_t page_tokens = 16;
 
+/// Pages that `tokens` tokens take.
+constexpr std::int64_t pages_of(std::int64_t tokens) noexcept
+{
+    return (tokens + page_tokens - 1) / page_tokens;
+}
+
 /// Where things are inside a page: `kv_heads` parts of `head_bytes` each. A part holds the keys transposed, as
 /// [head_dim][16 tokens], so that sixteen scores are computed at once; the values as [16 tokens][head_dim]; and for
 /// `q8` 16 key scales and 16 value scales. Every offset is a multiple of 64 bytes.

@@ -8,15 +8,6 @@
 
 namespace plait {
 
-namespace {
-
-std::int64_t pages_of(std::int64_t tokens) noexcept
-{
-    return (tokens + page_tokens - 1) / page_tokens;
-}
-
-} // namespace
-
 page_table::page_table(page_table&& other) noexcept
     : pool_(other.pool_)
     , window_(other.window_)

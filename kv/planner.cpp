@@ -84,7 +84,6 @@ memory_plan plan_memory(memory_request const& request)
     for (auto const& group : request.kv.groups)
         page += group.page_bytes(request.kv.type);
     auto fixed = sum(request.fixed);
-    auto pages_of = [](std::int64_t tokens) { return (tokens + page_tokens - 1) / page_tokens; };
     auto least = pages_of(request.context);
     auto fitting = request.memory > fixed ? (request.memory - fixed) / page : 0;
     auto wanted = request.kv_tokens > 0 ? pages_of(request.kv_tokens) : least * request.sequences;

@@ -43,6 +43,19 @@ std::int64_t activation_bytes(std::int64_t rows, std::int64_t cols)
     return aligned(rows * cols * 4) + aligned(rows * cols) + 2 * aligned(rows * blocks * 4);
 }
 
+/// What the decoder's constructor takes from its arena, but for the logits.
+std::int64_t step_bytes(widths const& w, step_limits const& limits)
+{
+    auto n = limits.rows;
+    return 2 * activation_bytes(n, w.width) + activation_bytes(n, w.heads) + activation_bytes(n, w.hidden) +
+           aligned(n * w.qkv * 4) + activation_bytes(limits.logit_rows, w.width);
+}
+
+std::int64_t logit_bytes(widths const& w, step_limits const& limits)
+{
+    return aligned(limits.logit_rows * w.vocabulary * 4);
+}
+
 std::vector<double> inverse_frequencies(rope_spec const& rope)
 {
     auto out = host::rope_frequencies(rope.dims, rope.base);
@@ -127,21 +140,19 @@ struct decoder::arena {
     }
 };
 
-std::vector<memory_line> decoder::plan(model_spec const& spec, step_limits const& limits, numerics)
+std::vector<memory_line> decoder::plan(model_spec const& spec, step_limits const& limits)
 {
     auto w = widest(spec);
     auto n = limits.rows;
-    auto step = 2 * activation_bytes(n, w.width) + activation_bytes(n, w.heads) + activation_bytes(n, w.hidden) +
-                aligned(n * w.qkv * 4) + activation_bytes(limits.logit_rows, w.width);
     std::int64_t angles = 0;
     for (auto const& rope : rotations(spec).first)
         angles += limits.positions * rope.dims * 4;
     return {{"activations",
              std::to_string(n) + " tokens × (2 × " + std::to_string(w.width) + " + QKV " + std::to_string(w.qkv) +
                  " + heads " + std::to_string(w.heads) + " + hidden " + std::to_string(w.hidden) + ") in F32 and 8 bit",
-             step},
+             step_bytes(w, limits)},
             {"logits", std::to_string(limits.logit_rows) + " × " + std::to_string(w.vocabulary) + " × 4 B",
-             aligned(limits.logit_rows * w.vocabulary * 4)},
+             logit_bytes(w, limits)},
             {"rotary angles", std::to_string(limits.positions) + " positions", angles}};
 }
 
@@ -156,8 +167,7 @@ activation_view decoder::take(std::int64_t rows, std::int64_t cols, arena& from)
     return out;
 }
 
-decoder::decoder(device& where, model_spec spec, step_limits limits, numerics mode, model_weights& weights,
-                 kv_storage& kv)
+decoder::decoder(device& where, model_spec spec, step_limits limits, model_weights& weights, kv_storage& kv)
     : spec_(std::move(spec))
     , limits_(limits)
     , weights_(weights)
@@ -183,10 +193,7 @@ decoder::decoder(device& where, model_spec spec, step_limits limits, numerics mo
     angles_of_layer_ = std::move(of_layer);
 
     auto w = widest(spec_);
-    std::int64_t bytes = 0;
-    for (auto const& line : plan(spec_, limits_, mode))
-        if (line.name != "rotary angles") bytes += line.bytes;
-    memory_ = buffer(where, static_cast<std::size_t>(bytes));
+    memory_ = buffer(where, static_cast<std::size_t>(step_bytes(w, limits_) + logit_bytes(w, limits_)));
     arena space{memory_.data()};
     x_ = take(limits_.rows, w.width, space);
     normed_ = take(limits_.rows, w.width, space);

@@ -36,10 +36,10 @@ struct decoder_step {
 class decoder {
 public:
     /// Bytes of the activations and tables that a decoder of these limits holds, with derivation.
-    static std::vector<memory_line> plan(model_spec const& spec, step_limits const& limits, numerics mode);
+    static std::vector<memory_line> plan(model_spec const& spec, step_limits const& limits);
 
     /// `weights` and `kv` must outlive the decoder. Throws error(errc::unsupported) for a layer that no operation runs.
-    decoder(device& where, model_spec spec, step_limits limits, numerics mode, model_weights& weights, kv_storage& kv);
+    decoder(device& where, model_spec spec, step_limits limits, model_weights& weights, kv_storage& kv);
 
     /// Puts the pass on the flow's stream. Returns the logits: step.logit_rows × vocabulary, F32, valid until the next
     /// step of this decoder is put on the stream and used up by sampling.

@@ -39,7 +39,7 @@ engine_options options_for(model_bench const& what, unsigned threads)
     out.context = std::max({what.prompt + 1, decode, short_prompt + 1});
     out.sequences = most;
     out.step_tokens = std::max<std::int64_t>(out.step_tokens, what.prompt);
-    auto const pages = (decode + page_tokens - 1) / page_tokens;
+    auto const pages = pages_of(decode);
     out.kv_tokens = std::max(out.context, most * pages * page_tokens);
     return out;
 }

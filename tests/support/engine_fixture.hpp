@@ -111,6 +111,19 @@ inline task<> collect_into(engine running, request what, collected& out)
     out = co_await collect_from(running, std::move(what));
 }
 
+/// The answers to requests that run side by side.
+inline task<std::vector<collected>> collect_together(engine running, std::vector<request> requests)
+{
+    std::vector<collected> out(requests.size());
+    auto body = [&](scope& all) -> task<> {
+        for (std::size_t i = 0; i < requests.size(); ++i)
+            all.start(collect_into(running, requests[i], out[i]));
+        co_return;
+    };
+    co_await with_scope(body);
+    co_return out;
+}
+
 /// Sends a request and reads some of its answer; a third of the visitors leaves early.
 inline task<> visit(engine running, std::uint64_t seed)
 {

@@ -54,12 +54,11 @@ public:
         auto file = gguf_file::open(how.model);
         auto model = describe(file);
         if (how.change) how.change(model.spec);
-        pages_each_ = (how.positions + page_tokens - 1) / page_tokens;
+        pages_each_ = pages_of(how.positions);
         ops_ = make_host_ops(how.set);
         weights_ = std::make_unique<model_weights>(dev(), file, model, how.mode);
         kv_ = std::make_unique<kv_storage>(dev(), kv_geometry_of(model.spec, how.kv), pages_each_ * how.sequences);
-        decoder_ = std::make_unique<decoder>(dev(), model.spec, step_limits{512, 512, how.positions}, how.mode,
-                                             *weights_, *kv_);
+        decoder_ = std::make_unique<decoder>(dev(), model.spec, step_limits{512, 512, how.positions}, *weights_, *kv_);
         for (double part = 0; part < 1;)
             part = co_await weights_->load_next(flow_on(stream_role::compute), *ops_, file);
     }
