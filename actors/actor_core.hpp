@@ -8,6 +8,7 @@
 #include <exception>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 namespace plait {
 
@@ -130,6 +131,9 @@ public:
     /// A told method threw.
     void unhandled(std::string_view method, site where, std::exception_ptr exception) noexcept;
 
+    /// Shares what the underlying executor belongs to, until the last handle is gone.
+    void keep(std::shared_ptr<void> place) noexcept { place_ = std::move(place); }
+
     /// The runtime's actors.
     actor_registry& home() const noexcept { return *home_; }
     std::string_view name() const noexcept { return name_; }
@@ -160,6 +164,7 @@ private:
 
     executor* underlying_; ///< null once the runtime that owned it has ended: then a post runs in the call
     std::shared_ptr<actor_registry> const home_; ///< outlives the runtime, as handles may
+    std::shared_ptr<void> place_;
     std::string_view const name_;
     std::uint64_t const capacity_;
 

@@ -1,6 +1,7 @@
 #include <plait/actors/runtime.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cassert>
 #include <condition_variable>
 #include <cstdlib>
@@ -33,15 +34,22 @@ struct looping_thread {
         : thread([this, name = std::move(name)] {
             name_this_thread(name);
             loop.run();
+            ended.store(true, std::memory_order_release);
         })
     {
     }
     ~looping_thread()
     {
-        loop.stop();
+        stop();
         thread.join();
     }
+    void stop() noexcept
+    {
+        if (!std::exchange(stopped, true)) loop.stop();
+    }
     event_loop loop;
+    bool stopped = false;
+    std::atomic<bool> ended{false}; ///< written by the thread as its last act: joining it takes no waiting
     std::thread thread;
 };
 
@@ -152,6 +160,30 @@ struct runtime::state final : detail::actor_registry {
 
     detail::run_registry runs;
 
+    event_loop& start_loop(std::string name)
+    {
+        std::lock_guard lock(mutex);
+        // A loop may be let go of on its own thread, which can't join itself: whoever comes next does.
+        loops.remove_if([](looping_thread const& l) { return l.stopped && l.ended.load(std::memory_order_acquire); });
+        return loops.emplace_back(std::move(name)).loop;
+    }
+
+    /// No owner is left. The loop is gone already when the runtime has ended.
+    void end_loop(event_loop& loop) noexcept
+    {
+        std::lock_guard lock(mutex);
+        for (auto& l : loops) {
+            if (&l.loop == &loop) l.stop();
+        }
+    }
+
+    void end_loops() noexcept
+    {
+        std::list<looping_thread> all;
+        std::lock_guard lock(mutex);
+        all.swap(loops);
+    }
+
     std::mutex mutex; ///< of the loops
     std::list<looping_thread> loops;
     std::optional<looping_thread> single;
@@ -168,7 +200,7 @@ runtime::~runtime()
 {
     state_->runs.stop_all();
     state_->stop_all();
-    state_->loops.clear();
+    state_->end_loops();
     state_->single.reset();
     state_->several.reset();
     state_->orphan_all();
@@ -216,10 +248,12 @@ void runtime::drive(job_base& job, stop_token stop)
     if (auto failure = state_->runs.take_failure()) std::rethrow_exception(failure);
 }
 
-event_loop& runtime::new_loop(std::string name)
+std::shared_ptr<event_loop> runtime::new_loop(std::string name)
 {
-    std::lock_guard lock(state_->mutex);
-    return state_->loops.emplace_back(std::move(name)).loop;
+    auto& loop = state_->start_loop(std::move(name));
+    return {&loop, [home = std::weak_ptr(state_)](event_loop* unowned) {
+                if (auto state = home.lock()) state->end_loop(*unowned);
+            }};
 }
 
 executor& runtime::pool() noexcept

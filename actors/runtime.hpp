@@ -55,20 +55,25 @@ public:
         return spawn_on<A>(pool(), std::forward<Args>(args)...);
     }
 
-    /// Makes an actor whose works run on `place`: a loop of its own for one that needs its own thread, or any other
-    /// executor, which outlives the actor.
+    /// Makes an actor whose works run on `place`, which outlives the actor.
     template<class A, class... Args>
     ref<A> spawn_on(executor& place, Args&&... args)
     {
-        static_assert(std::derived_from<A, actor>, "an actor derives from plait::actor");
-        auto core = std::make_unique<detail::actor_cell<A>>(place, registry(), mailbox_bound);
-        auto& object = core->construct(std::forward<Args>(args)...);
-        registry()->add(*core, owns(place));
-        return detail::ref_access::adopt(*core.release(), object);
+        return spawn_at<A>(place, {}, owns(place), std::forward<Args>(args)...);
     }
 
-    /// Starts a thread of that name with a loop; the runtime owns and joins it.
-    event_loop& new_loop(std::string name);
+    /// The same for an actor that needs a thread of its own: it shares the loop of new_loop() and lets go of it when it
+    /// has been destroyed and no handle to it is left.
+    template<class A, class... Args>
+    ref<A> spawn_on(std::shared_ptr<event_loop> place, Args&&... args)
+    {
+        auto& loop = *place;
+        return spawn_at<A>(loop, std::move(place), true, std::forward<Args>(args)...);
+    }
+
+    /// Starts a thread of that name (the kernel keeps 15 characters) with a loop. The thread ends after what is queued
+    /// when the last owner lets go, on whatever thread, and with the runtime at the latest.
+    std::shared_ptr<event_loop> new_loop(std::string name);
 
     /// The shared pool, as something to place actors on. With several threads it is not serial: never a coroutine's
     /// own executor.
@@ -117,6 +122,17 @@ private:
         task<T> task_;
         result<T>& outcome_;
     };
+
+    template<class A, class... Args>
+    ref<A> spawn_at(executor& place, std::shared_ptr<void> share, bool owned, Args&&... args)
+    {
+        static_assert(std::derived_from<A, actor>, "an actor derives from plait::actor");
+        auto core = std::make_unique<detail::actor_cell<A>>(place, registry(), mailbox_bound);
+        auto& object = core->construct(std::forward<Args>(args)...);
+        core->keep(std::move(share));
+        registry()->add(*core, owned);
+        return detail::ref_access::adopt(*core.release(), object);
+    }
 
     void drive(job_base& job, stop_token stop);
     std::shared_ptr<detail::actor_registry> registry() noexcept;

@@ -4,6 +4,8 @@
 #include <plait/actors/scope.hpp>
 
 #include <ctime>
+#include <future>
+#include <memory>
 #include <stdexcept>
 #include <thread>
 
@@ -169,6 +171,46 @@ TEST_CASE("a new loop has its own thread, and an actor on it runs and dies there
     rt.run(body());
 }
 
+TEST_CASE("the thread of a loop ends when the loop's last owner lets go, and its end is joined later")
+{
+    test::frame_check frames;
+    struct at_thread_end {
+        std::promise<void>* told = nullptr;
+        ~at_thread_end()
+        {
+            if (told) told->set_value();
+        }
+    };
+    struct watched : actor {
+        void watch(std::promise<void>* told)
+        {
+            thread_local at_thread_end end;
+            end.told = told;
+        }
+    };
+    runtime rt;
+    auto body = [&](std::promise<void>& told) -> task<> {
+        auto a = rt.spawn_on<watched>(rt.new_loop("watched"));
+        co_await ask<&watched::watch>(a, &told);
+        co_await stop(a);
+    };
+    for (int i = 0; i < 3; ++i) {
+        std::promise<void> told;
+        rt.run(body(told));
+        told.get_future().wait();
+    }
+}
+
+TEST_CASE("a loop may outlive its runtime as a handle only")
+{
+    std::shared_ptr<event_loop> loop;
+    {
+        runtime rt;
+        loop = rt.new_loop("kept");
+    }
+    loop.reset();
+}
+
 TEST_CASE("a pool of several threads keeps each actor serial")
 {
     test::frame_check frames;
@@ -212,7 +254,7 @@ TEST_CASE("an idle runtime takes no processor time")
 {
     // What is measured is the process's own time, so a busy machine can't make it fail.
     runtime rt;
-    rt.new_loop("idle");
+    auto idle = rt.new_loop("idle");
     auto body = [&]() -> task<> {
         auto r = rt.spawn<breaks>();
         co_await ask<&breaks::id>(r);

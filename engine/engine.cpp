@@ -158,8 +158,8 @@ task<engine> open(runtime& home, engine_options options, progress report)
     auto pool = std::make_shared<host::compute_pool>(home, threads);
     auto device = std::make_unique<host::host_device>(pool, static_cast<std::size_t>(all.memory.memory));
     info->device = device->description();
-    auto& loop = home.new_loop("plait-gpu-0");
-    auto worker = home.spawn_on<rank>(loop, std::ref(loop), std::move(device));
+    auto loop = home.new_loop("plait-gpu-0");
+    auto worker = home.spawn_on<rank>(loop, std::ref(*loop), std::move(device));
 
     rank_options what;
     what.model = options.model;

@@ -81,7 +81,7 @@ compute_pool::compute_pool(runtime& home, unsigned workers)
     for (unsigned i = 0; i < workers; ++i)
         members_.push_back(std::make_unique<member>(*this, i));
     for (unsigned i = 1; i < workers; ++i)
-        home.new_loop("plait-work-" + std::to_string(i)).post(*members_[i]);
+        loops_.emplace_back(home.new_loop("plait-work-" + std::to_string(i)))->post(*members_[i]);
 }
 
 compute_pool::~compute_pool()

@@ -11,6 +11,7 @@
 #include <plait/streams/share.hpp>
 
 namespace plait {
+class event_loop;
 class runtime;
 }
 
@@ -55,6 +56,7 @@ private:
     unsigned count_;
     std::mutex turn_;
     std::vector<std::unique_ptr<member>> members_;
+    std::vector<std::shared_ptr<event_loop>> loops_; ///< of all but worker 0
 };
 
 } // namespace plait::host

@@ -111,8 +111,8 @@ inline ref<model_probe> make_probe(runtime& rt, unsigned threads)
 {
     auto pool = std::make_shared<host::compute_pool>(rt, threads);
     auto owned = std::make_unique<host::host_device>(pool, std::size_t(16) << 30);
-    auto& loop = rt.new_loop("plait-gpu-test");
-    return rt.spawn_on<model_probe>(loop, std::ref(loop), std::move(owned));
+    auto loop = rt.new_loop("plait-gpu-test");
+    return rt.spawn_on<model_probe>(loop, std::ref(*loop), std::move(owned));
 }
 
 } // namespace plait::test

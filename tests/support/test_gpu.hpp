@@ -30,8 +30,8 @@ inline ref<test_gpu> make_test_gpu(runtime& rt, unsigned workers, std::size_t me
 {
     auto pool = std::make_shared<host::compute_pool>(rt, workers);
     auto owned = std::make_unique<host::host_device>(pool, memory);
-    auto& loop = rt.new_loop("plait-gpu-test");
-    return rt.spawn_on<test_gpu>(loop, std::ref(loop), std::move(owned));
+    auto loop = rt.new_loop("plait-gpu-test");
+    return rt.spawn_on<test_gpu>(loop, std::ref(*loop), std::move(owned));
 }
 
 /// Runs `what` on a gpu of its own and waits until the gpu is gone.
