@@ -11,6 +11,13 @@ namespace {
 /// Bytes of the file that are repacked at a time: enough for every thread, small against the weights.
 constexpr std::int64_t slice_bytes = 8 << 20;
 
+/// Rows of a matrix that make a slice: whole panels, at least one.
+std::int64_t slice_rows(weight_format from, std::int64_t cols)
+{
+    auto row = static_cast<std::int64_t>(host::file_row_bytes(from, cols));
+    return std::max<std::int64_t>(panel_rows, slice_bytes / row / panel_rows * panel_rows);
+}
+
 weight_format packed_format(weight_format file, numerics mode)
 {
     return mode == numerics::f32 ? weight_format::f32 : file;
@@ -32,6 +39,7 @@ struct model_weights::layout {
     float const* output_norm = nullptr;
     std::vector<layer_weights> layers;
     std::size_t embedding_bytes = 0, output_bytes = 0;
+    std::size_t largest_slice = 0;
 
     std::byte const* at(std::size_t offset) const { return memory == nullptr ? nullptr : memory + offset; }
 
@@ -48,8 +56,16 @@ struct model_weights::layout {
     {
         auto const& tensor = file.tensor(name);
         auto offset = reserve(static_cast<std::size_t>(tensor.cols()) * sizeof(float));
-        placements.push_back({&tensor, file.format(tensor), weight_format::f32, offset, 0, {}, true});
+        place({&tensor, file.format(tensor), weight_format::f32, offset, 0, {}, true});
         return reinterpret_cast<float const*>(at(offset));
+    }
+
+    void place(placement const& p)
+    {
+        auto rows = p.vector ? 1 : std::min(p.tensor->rows(), slice_rows(p.from, p.tensor->cols()));
+        largest_slice =
+            std::max(largest_slice, static_cast<std::size_t>(rows) * host::file_row_bytes(p.from, p.tensor->cols()));
+        placements.push_back(p);
     }
 
     weight_view matrix(std::string const& name)
@@ -57,7 +73,7 @@ struct model_weights::layout {
         auto const& tensor = file.tensor(name);
         auto to = packed_format(file.format(tensor), mode);
         auto offset = reserve(host::packed_bytes(to, tensor.rows(), tensor.cols()));
-        placements.push_back({&tensor, file.format(tensor), to, offset, 0, {}, false});
+        place({&tensor, file.format(tensor), to, offset, 0, {}, false});
         return {to, tensor.rows(), tensor.cols(), at(offset)};
     }
 
@@ -78,7 +94,7 @@ struct model_weights::layout {
             out.rows += rows;
             for (std::int64_t row = 0; i < end; ++i) {
                 auto const& tensor = file.tensor(names[i]);
-                placements.push_back({&tensor, file.format(tensor), to, offset, row, {}, false});
+                place({&tensor, file.format(tensor), to, offset, row, {}, false});
                 row += tensor.rows();
             }
         }
@@ -93,8 +109,8 @@ struct model_weights::layout {
         auto to =
             file.format(first) == file.format(second) ? packed_format(file.format(first), mode) : weight_format::f32;
         auto offset = reserve(2 * host::packed_bytes(to, first.rows(), first.cols()));
-        placements.push_back({&first, file.format(first), to, offset, 0, {2, 0}, false});
-        placements.push_back({&second, file.format(second), to, offset, 0, {2, 1}, false});
+        place({&first, file.format(first), to, offset, 0, {2, 0}, false});
+        place({&second, file.format(second), to, offset, 0, {2, 1}, false});
         return {to, 2 * first.rows(), first.cols(), at(offset)};
     }
 
@@ -140,6 +156,8 @@ std::vector<memory_line> model_weights::plan(gguf_file const& file, described_mo
                      static_cast<std::int64_t>(all.bytes - all.embedding_bytes - all.output_bytes)});
     lines.push_back({"output", model.tensors.output.empty() ? "norm" : "norm, " + matrix(all.output),
                      static_cast<std::int64_t>(all.output_bytes)});
+    lines.push_back(
+        {"loading", "a slice of the file while it is repacked", static_cast<std::int64_t>(all.largest_slice)});
     return lines;
 }
 
@@ -148,6 +166,8 @@ model_weights::model_weights(device& where, gguf_file const& file, described_mod
     layout sizes{file, model, mode, nullptr};
     sizes.walk();
     memory_ = buffer(where, sizes.bytes);
+    // Not from the heap: a heap that has given and taken back such blocks keeps them.
+    slice_ = buffer(where, sizes.largest_slice);
     layout all{file, model, mode, memory_.data()};
     all.walk();
     token_embedding_ = all.token_embedding;
@@ -161,26 +181,31 @@ model_weights::model_weights(device& where, gguf_file const& file, described_mod
 
 task<double> model_weights::load_next(flow f, ops& on, gguf_file& file)
 {
-    std::vector<std::byte> slice;
+    // Whoever stops waiting for an operation leaves it its memory.
+    auto loading = [this](ticket t) {
+        memory_.used_by(t);
+        slice_.used_by(t);
+    };
     std::uint64_t done = 0;
     while (next_ < placements_.size() && done < static_cast<std::uint64_t>(slice_bytes)) {
         auto const& p = placements_[next_];
         auto const& tensor = *p.tensor;
         auto* target = memory_.data() + p.offset;
         if (p.vector) {
-            slice.resize(tensor.bytes);
-            file.read(tensor, 0, slice);
-            on.widen(f, {p.from, tensor.cols(), slice.data(), reinterpret_cast<float*>(target)});
+            file.read(tensor, 0, {slice_.data(), static_cast<std::size_t>(tensor.bytes)});
+            on.widen(f, {p.from, tensor.cols(), slice_.data(), reinterpret_cast<float*>(target)});
+            loading(f.last());
             co_await f;
         } else {
             auto row_bytes = static_cast<std::int64_t>(host::file_row_bytes(p.from, tensor.cols()));
-            auto step = std::max<std::int64_t>(panel_rows, slice_bytes / row_bytes / panel_rows * panel_rows);
+            auto step = slice_rows(p.from, tensor.cols());
             for (std::int64_t row = 0; row < tensor.rows(); row += step) {
                 auto rows = std::min(step, tensor.rows() - row);
-                slice.resize(static_cast<std::size_t>(rows * row_bytes));
                 // Read, not mapped: a file that is cut short meanwhile is an error here, not a signal.
-                file.read(tensor, static_cast<std::uint64_t>(row * row_bytes), slice);
-                on.pack(f, {p.from, p.to, rows, tensor.cols(), slice.data(), target, p.first_row + row, p.place});
+                file.read(tensor, static_cast<std::uint64_t>(row * row_bytes),
+                          {slice_.data(), static_cast<std::size_t>(rows * row_bytes)});
+                on.pack(f, {p.from, p.to, rows, tensor.cols(), slice_.data(), target, p.first_row + row, p.place});
+                loading(f.last());
                 co_await f;
             }
         }
@@ -190,8 +215,8 @@ task<double> model_weights::load_next(flow f, ops& on, gguf_file& file)
     }
     if (next_ < placements_.size()) co_return static_cast<double>(loaded_bytes_) / static_cast<double>(file_bytes_);
     file.check_unchanged();
-    used_by(f.last());
     placements_ = {};
+    slice_ = {};
     co_return 1.0;
 }
 

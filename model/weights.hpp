@@ -75,6 +75,7 @@ private:
     struct layout;
 
     buffer memory_;
+    buffer slice_; ///< of the file, while loading
     weight_view token_embedding_;
     weight_view output_;
     float const* output_norm_ = nullptr;
