@@ -2,6 +2,7 @@
 
 #include <cassert>
 #include <condition_variable>
+#include <ctime>
 #include <thread>
 
 namespace plait {
@@ -75,6 +76,11 @@ void timer_heap::remove(timer& t) noexcept
 clock::~clock()
 {
     assert(!timers_.top() && "a clock must outlive its sleepers");
+}
+
+std::chrono::sys_seconds clock::date() const noexcept
+{
+    return std::chrono::sys_seconds(std::chrono::floor<std::chrono::seconds>(now().time_since_epoch()));
 }
 
 void clock::arm(detail::timer& t) noexcept
@@ -174,6 +180,15 @@ monotonic_clock::~monotonic_clock()
     }
     waker_->changed.notify_one();
     if (waker_->thread.joinable()) waker_->thread.join();
+}
+
+std::chrono::sys_seconds monotonic_clock::date() const noexcept
+{
+    auto const now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    auto const seconds = static_cast<std::time_t>(now.time_since_epoch().count());
+    std::tm local{};
+    if (!::localtime_r(&seconds, &local)) return now;
+    return now + std::chrono::seconds(local.tm_gmtoff);
 }
 
 time_point monotonic_clock::now() const noexcept

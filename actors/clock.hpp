@@ -55,6 +55,10 @@ public:
 
     virtual time_point now() const noexcept = 0;
 
+    /// The date and time of day that a person sees now, as if their zone were UTC. It may jump; nothing is timed by it.
+    /// Where time is made up, the day that `now` counts from is 1 January 1970.
+    virtual std::chrono::sys_seconds date() const noexcept;
+
     class sleep_operation;
     /// `co_await c.sleep_until(t)`: returns at `t` or soon after, at once if it has passed. Throws `errc::cancelled`
     /// after a stop.
@@ -151,6 +155,7 @@ public:
     ~monotonic_clock() override;
 
     time_point now() const noexcept override;
+    std::chrono::sys_seconds date() const noexcept override;
 
 private:
     struct waker;

@@ -4,6 +4,8 @@
 #include <plait/actors/scope.hpp>
 
 #include <algorithm>
+#include <cstdlib>
+#include <ctime>
 #include <random>
 #include <vector>
 
@@ -153,4 +155,14 @@ CO_TEST_CASE("a stop that races with a timer resumes once")
         co_await with_scope(body);
     }
     CHECK(woken + cancelled == 500);
+}
+
+TEST_CASE("a made-up clock counts its date from 1970, the machine's gives the local one")
+{
+    manual_clock made_up(time_point(24h + 90s + 5ns));
+    CHECK(made_up.date() == std::chrono::sys_days(std::chrono::days(1)) + 90s);
+    monotonic_clock machine;
+    // Zones differ from UTC by less than a day and a half.
+    auto const utc = std::time(nullptr);
+    CHECK(std::abs(static_cast<long>(machine.date().time_since_epoch().count() - utc)) < 36 * 3600);
 }

@@ -139,7 +139,7 @@ std::vector<std::int32_t> engine::encode_chat(std::span<chat_message const> mess
 {
     request what;
     what.messages.assign(messages.begin(), messages.end());
-    return prompt_tokens(what, *info_);
+    return prompt_tokens(what, *info_, home_->clock().date());
 }
 
 memory_plan plan(engine_options const& options)

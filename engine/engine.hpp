@@ -69,7 +69,7 @@ public:
 
     explicit operator bool() const noexcept { return home_ != nullptr; }
 
-    /// The prompt that submit() would make of these messages. Throws errc::unsupported without a template.
+    /// The prompt that submit() would make of these messages today. Throws errc::unsupported without a template.
     std::vector<std::int32_t> encode_chat(std::span<chat_message const> messages) const;
 
 private:

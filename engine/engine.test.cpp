@@ -320,6 +320,34 @@ CO_TEST_CASE("an engine whose handles are gone closes itself")
     CHECK(rest.result.choices[0].finish != finish_reason::failed);
 }
 
+TEST_CASE("a chat template that asks for the date gets the request's, or the clock's")
+{
+    using namespace std::chrono_literals;
+    auto file = tiny_model();
+    file.set("tokenizer.chat_template", "{{ strftime_now('%d %b %Y') }} {{ messages[0].content }}");
+    tiny_file model(file);
+    manual_clock clock(time_point(24h * 40));
+    runtime_options options;
+    options.clock = &clock;
+    runtime rt(options);
+    auto body = [&]() -> task<> {
+        auto running = co_await open(rt, tiny_engine(model.path()));
+        auto const& text = *running.info().text;
+        auto what = ask_for("", 3);
+        what.messages.push_back({"user", "hello"});
+        CHECK(text.decode(running.encode_chat(what.messages)) == "10 Feb 1970 hello");
+        auto today = co_await collect_from(running, what);
+        what.date = std::chrono::sys_days(std::chrono::year(2026) / 3 / 1);
+        auto then = co_await collect_from(running, what);
+        auto plain = co_await collect_from(running, ask_for("01 Mar 2026 hello", 3));
+        CHECK(then == plain);
+        plain = co_await collect_from(running, ask_for("10 Feb 1970 hello", 3));
+        CHECK(today == plain);
+        co_await running.close();
+    };
+    rt.run(body());
+}
+
 TEST_CASE("a timeout ends an answer when the clock says so")
 {
     manual_clock clock;

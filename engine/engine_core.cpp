@@ -42,7 +42,7 @@ std::shared_ptr<answer_channel> engine_core::submit(request what)
     if (failed_) throw error(errc::engine_failed, "submit");
     if (closing_) throw error(errc::closed, "submit: the engine is closing");
     auto submitted = now();
-    auto tokens = prompt_tokens(what, *info_);
+    auto tokens = prompt_tokens(what, *info_, home_.clock().date());
     auto checked =
         check_request(what, static_cast<std::int64_t>(tokens.size()), *info_, submitted, home_.random_seed());
     if (scheduler_.waiting() >= options_.queue)

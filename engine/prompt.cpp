@@ -26,7 +26,7 @@ void require_between(char const* name, double value, double low, double high)
 
 } // namespace
 
-std::vector<std::int32_t> prompt_tokens(request const& what, engine_info const& model)
+std::vector<std::int32_t> prompt_tokens(request const& what, engine_info const& model, std::chrono::sys_seconds today)
 {
     auto const& text = *model.text;
     std::vector<std::int32_t> tokens;
@@ -42,7 +42,7 @@ std::vector<std::int32_t> prompt_tokens(request const& what, engine_info const& 
         input.messages = what.messages;
         input.bos_token = model.bos_text;
         input.eos_token = model.eos_text;
-        input.now = what.date;
+        input.now = what.date.value_or(today);
         tokens = text.encode(model.chat->render(input), {false, true});
     } else {
         tokens = text.encode(what.text, {true, what.parse_special});

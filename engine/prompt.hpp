@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -12,8 +13,8 @@ namespace plait {
 
 /// The prompt of a request: its tokens, its messages through the chat template, or its text. Throws
 /// error(errc::invalid_argument) for an empty prompt or an id outside the vocabulary, errc::unsupported for messages to
-/// a model without a template, errc::template_failed.
-std::vector<std::int32_t> prompt_tokens(request const& what, engine_info const& model);
+/// a model without a template, errc::template_failed. `today`: for a request that brings no date.
+std::vector<std::int32_t> prompt_tokens(request const& what, engine_info const& model, std::chrono::sys_seconds today);
 
 /// Checks every parameter of a request and gives what the scheduler needs. Throws error(errc::invalid_argument) naming
 /// the parameter, error(errc::never_fits) when the prompt leaves no room in the context.

@@ -38,7 +38,7 @@ struct sampling_options {
 struct request {
     std::vector<std::int32_t> tokens;
     std::vector<chat_message> messages;
-    std::optional<std::chrono::sys_seconds> date; ///< what a chat template that asks for the date gets
+    std::optional<std::chrono::sys_seconds> date; ///< for a chat template that asks; none: now, by the runtime's clock
     std::string text; ///< tokenised as it stands; special tokens are recognised where `parse_special` says so
     bool parse_special = false;
 

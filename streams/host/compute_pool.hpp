@@ -13,7 +13,7 @@
 namespace plait {
 class event_loop;
 class runtime;
-}
+} // namespace plait
 
 namespace plait::host {
 

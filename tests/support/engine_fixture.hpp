@@ -21,6 +21,10 @@ public:
         : file_(tiny_model_bytes(shape))
     {
     }
+    explicit tiny_file(gguf_writer const& changed)
+        : file_(changed.bytes())
+    {
+    }
     std::filesystem::path const& path() const noexcept { return file_.path(); }
 
 private:
