@@ -21,7 +21,8 @@ constexpr auto exit_statuses = R"(Exit status:
   130  interrupted by Ctrl-C (another signal that ends it: 128 + its number)
 
 Without --prompt, and with a terminal, it chats; /help lists the commands. Otherwise all of standard input is one
-prompt, an end of line at its end left out. Only the answer goes to standard output.)";
+prompt, an end of line at its end left out. An option given twice has its last value.
+Only the answer goes to standard output.)";
 
 /// Strict: the whole text is one number.
 template<class T>
@@ -134,6 +135,7 @@ command_line parse(int count, char const* const* arguments, std::string const& v
     CLI::App app("Chats with a language model.", "plait-chat");
     app.footer(exit_statuses);
     app.set_version_flag("--version", "plait-chat " + version);
+    app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 
     auto* const model = app.add_option("--model", out.engine.model, "A GGUF file")->type_name("FILE")->required();
     auto* const prompt_option =
@@ -148,6 +150,7 @@ command_line parse(int count, char const* const* arguments, std::string const& v
     app.add_option("--stop", out.stop, "Ends an answer before TEXT; may be given several times")
         ->type_name("TEXT")
         ->check(words())
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->allow_extra_args(false);
 
     std::string const sampling = "Sampling";
@@ -168,7 +171,7 @@ command_line parse(int count, char const* const* arguments, std::string const& v
         ->group(sampling);
     app.add_option("--min-p", out.sampling.min_p, "Among those at least this likely relative to the best")
         ->type_name("X")
-        ->check(real(0, true, 1, false))
+        ->check(real(0, true, 1, true))
         ->capture_default_str()
         ->group(sampling);
     app.add_option("--repetition-penalty", out.sampling.repetition_penalty, "Above 1: repeats less")

@@ -115,6 +115,14 @@ TEST_CASE("a value that begins with a dash is given with an equals sign")
     CHECK(line.given->stop == std::vector<std::string>{"-"});
 }
 
+TEST_CASE("an option given twice has its last value, so a script's defaults can be changed")
+{
+    auto const line = with_model({"--system", "", "--temperature", "1", "--system", "be brief", "--temperature=0"});
+    REQUIRE_MESSAGE(line.given, line.error);
+    CHECK(line.given->system == "be brief");
+    CHECK(line.given->sampling.temperature == 0);
+}
+
 TEST_CASE("values out of range are refused by the name of the option")
 {
     check_refused({"--threads", "0"}, "--threads");
@@ -130,7 +138,7 @@ TEST_CASE("values out of range are refused by the name of the option")
     check_refused({"--top-k", "4294967297"}, "--top-k");
     check_refused({"--top-p", "0"}, "--top-p");
     check_refused({"--top-p", "1.01"}, "--top-p");
-    check_refused({"--min-p", "1"}, "--min-p");
+    check_refused({"--min-p", "1.01"}, "--min-p");
     check_refused({"--min-p=-1"}, "--min-p");
     check_refused({"--repetition-penalty", "0"}, "--repetition-penalty");
     check_refused({"--max-tokens", "0"}, "--max-tokens");

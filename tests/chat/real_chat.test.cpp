@@ -12,10 +12,11 @@ TEST_CASE("the small model answers a person and a script")
         MESSAGE("skipped: not found: smollm2-135m-instruct-q4_1.gguf");
         return;
     }
-    // With the template's own system message two first words are too close to call in 8 bits; without one they are not.
+    // The settings of apps/chat/run, and no chance.
     temporary_folder const home;
-    std::vector<std::string> const arguments = {"--model",   model->string(), "--temperature", "0",
-                                                "--context", "1024",          "--system",      ""};
+    std::vector<std::string> const arguments = {
+        "--model", model->string(), "--system", "",          "--repetition-penalty",
+        "1.1",     "--temperature", "0",        "--context", "1024"};
 
     piped_chat script(arguments, {home.path()});
     auto const r = script.finish("What is the capital of France?\n");
@@ -37,4 +38,21 @@ TEST_CASE("the small model answers a person and a script")
     REQUIRE(person.shows("all 2 answers"));
     person.type("\x04");
     CHECK(person.finish().status == 0);
+}
+
+TEST_CASE("the small model's own system message reaches it")
+{
+    auto const model = model_file("smollm2-135m-instruct-q4_1.gguf");
+    if (!model) {
+        MESSAGE("skipped: not found: smollm2-135m-instruct-q4_1.gguf");
+        return;
+    }
+    // Under its template's message two first words of the answer are 0.08 nats apart: too close to call with
+    // activations in 8 bits. In F32 the right one leads, as in exact arithmetic.
+    temporary_folder const home;
+    piped_chat script({"--model", model->string(), "--temperature", "0", "--numerics", "f32", "--context", "256"},
+                      {home.path()});
+    auto const r = script.finish("What is the capital of France?\n");
+    CHECK(r.status == 0);
+    CHECK(r.output == "The capital of France is Paris.\n");
 }
