@@ -42,16 +42,25 @@ std::uint32_t await_change(std::atomic<std::uint32_t> const& word, std::uint32_t
 
 class compute_pool::member : public work {
 public:
-    member(compute_pool& pool, unsigned index)
+    explicit member(compute_pool& pool)
         : pool_(pool)
-        , index_(index)
         , scratch_(static_cast<std::byte*>(::operator new(scratch_bytes, std::align_val_t(64))))
     {
         run = [](work& self) noexcept { static_cast<member&>(self).loop(); };
     }
     ~member() { ::operator delete(scratch_, std::align_val_t(64)); }
 
-    share part() const noexcept { return {index_, pool_.count_, {scratch_, scratch_bytes}}; }
+    /// Runs the shares that nobody has taken.
+    void run_shares() noexcept
+    {
+        for (;;) {
+            auto index = pool_.next_.fetch_add(1, std::memory_order_acquire);
+            if (index >= pool_.count_) return;
+            pool_.operation_(pool_.arguments_, {index, pool_.count_, {scratch_, scratch_bytes}});
+            pool_.done_.fetch_add(1, std::memory_order_release);
+            pool_.done_.notify_one();
+        }
+    }
 
 private:
     void loop() noexcept
@@ -61,16 +70,13 @@ private:
         for (;;) {
             seen = await_change(pool_.epoch_, seen);
             if (pool_.closing_.load(std::memory_order_relaxed)) break;
-            pool_.operation_(pool_.arguments_, part());
-            pool_.arrived_.fetch_add(1, std::memory_order_release);
-            pool_.arrived_.notify_one();
+            run_shares();
         }
         gone->fetch_add(1, std::memory_order_release);
         gone->notify_one();
     }
 
     compute_pool& pool_;
-    unsigned index_;
     std::byte* scratch_;
 };
 
@@ -79,7 +85,7 @@ compute_pool::compute_pool(runtime& home, unsigned workers)
 {
     if (workers == 0) throw error(errc::invalid_argument, "threads: 0, but at least one is needed");
     for (unsigned i = 0; i < workers; ++i)
-        members_.push_back(std::make_unique<member>(*this, i));
+        members_.push_back(std::make_unique<member>(*this));
     for (unsigned i = 1; i < workers; ++i)
         loops_.emplace_back(home.new_loop("plait-work-" + std::to_string(i)))->post(*members_[i]);
 }
@@ -99,18 +105,17 @@ compute_pool::~compute_pool()
 void compute_pool::run(operation op, void const* arguments) noexcept
 {
     std::scoped_lock turn(turn_);
-    if (count_ == 1) {
-        op(arguments, members_[0]->part());
-        return;
-    }
     operation_ = op;
     arguments_ = arguments;
-    arrived_.store(0, std::memory_order_relaxed);
-    epoch_.fetch_add(1, std::memory_order_release);
-    epoch_.notify_all();
-    op(arguments, members_[0]->part());
-    for (auto arrived = arrived_.load(std::memory_order_acquire); arrived != count_ - 1;)
-        arrived = await_change(arrived_, arrived);
+    done_.store(0, std::memory_order_relaxed);
+    next_.store(0, std::memory_order_release);
+    if (count_ > 1) {
+        epoch_.fetch_add(1, std::memory_order_release);
+        epoch_.notify_all();
+    }
+    members_[0]->run_shares();
+    for (auto done = done_.load(std::memory_order_acquire); done != count_;)
+        done = await_change(done_, done);
 }
 
 } // namespace plait::host

@@ -18,7 +18,8 @@ class runtime;
 namespace plait::host {
 
 /// The threads that carry out host operations: one pool a process, shared by every host device in it. The device's own
-/// thread is worker 0. An operation runs on all workers and ends when the last has done its share.
+/// thread is worker 0. An operation has one share for each worker and ends when the last share is done. Who comes first
+/// takes the next one: a worker that the system keeps from running holds nobody up, another does its share too.
 ///
 /// Between the operations of a step the workers spin, because the next one is some hundred nanoseconds away; when none
 /// comes they park, and an idle process uses no processor time.
@@ -32,7 +33,7 @@ public:
 
     using operation = void (*)(void const* arguments, share part);
 
-    /// Runs `op` on every worker, the caller being worker 0, and returns when all have returned. Callers on several
+    /// Runs every share of `op`, the caller being worker 0, and returns when all have returned. Callers on several
     /// threads take turns. An operation must not throw.
     void run(operation op, void const* arguments) noexcept;
 
@@ -41,11 +42,14 @@ public:
 private:
     class member;
 
-    // One operation is published at a time. Worker 0 writes operation_ and arguments_, then adds 1 to epoch_ (release);
-    // a worker that sees a new epoch (acquire) runs its share and adds 1 to arrived_ (release); worker 0 waits until
-    // arrived_ reaches count_ - 1 (acquire) before it publishes the next. epoch_ == closing ends the workers.
+    // One operation is published at a time. Worker 0 writes operation_ and arguments_, stores 0 to next_ (release), and
+    // adds 1 to epoch_, which wakes the workers. Whoever adds 1 to next_ (acquire) and finds less than count_ has taken
+    // that share, runs it, and adds 1 to done_ (release). Worker 0 waits until done_ is count_ (acquire) before it
+    // publishes the next, so what a taken share reads stays; a worker that comes late, from whatever epoch, takes what
+    // is left or nothing.
     alignas(64) std::atomic<std::uint32_t> epoch_ = 0;
-    alignas(64) std::atomic<std::uint32_t> arrived_ = 0;
+    alignas(64) std::atomic<std::uint32_t> next_ = 0;
+    alignas(64) std::atomic<std::uint32_t> done_ = 0;
     /// Workers that have left their loop. Each holds it too: a worker's last act is to notify, when the pool that waits
     /// for it may already be gone.
     std::shared_ptr<std::atomic<std::uint32_t>> gone_ = std::make_shared<std::atomic<std::uint32_t>>(0);

@@ -79,7 +79,7 @@ CO_TEST_CASE("operations of a stream run in order and their tickets pass in orde
     co_await on_test_gpu(rt, 1, body);
 }
 
-CO_TEST_CASE("every worker does its share of every operation, once")
+CO_TEST_CASE("every share of every operation is done, once")
 {
     for (unsigned workers : {1u, 2u, 3u, 5u}) {
         auto body = [](test_gpu& g) -> task<> {
