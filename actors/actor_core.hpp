@@ -147,7 +147,7 @@ public:
     static actor_core*& constructing() noexcept;
 
 protected:
-    virtual ~actor_core();
+    ~actor_core() override;
     virtual void destroy_object() noexcept = 0;
 
 private:

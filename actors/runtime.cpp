@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cassert>
+#include <cmath>
 #include <condition_variable>
 #include <cstdlib>
 #include <fstream>
@@ -112,7 +113,7 @@ private:
 unsigned cgroup_cpus()
 {
     auto rounded = [](double quota, double period) {
-        return quota > 0 && period > 0 ? std::max(1U, static_cast<unsigned>(quota / period + 0.5)) : 0U;
+        return quota > 0 && period > 0 ? static_cast<unsigned>(std::max(1L, std::lround(quota / period))) : 0U;
     };
     // Version 2: "<quota or max> <period>".
     if (std::ifstream file("/sys/fs/cgroup/cpu.max"); file) {
