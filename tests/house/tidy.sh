@@ -4,7 +4,6 @@ set -euo pipefail
 build=$1
 floor=$2
 cd "$(dirname "$(readlink -f "$0")")/../.."
-find "$floor" -name '*.cpp' -not -name '*.test.cpp' -not -name '*.fuzz.cpp' -not -path '*/examples/*' -print0 |
-    xargs -0 -r -n 4 -P "$(nproc)" clang-tidy-19 --quiet -p "$build" 2>&1 |
-    grep -vE '^[0-9]+ warnings? (generated|treated)|^Suppressed|^Use -header-filter'
-[ "${PIPESTATUS[1]}" = 0 ]
+find "$floor" -name '*.cpp' -not -name '*.test.cpp' -not -name '*.fuzz.cpp' -print0 |
+    xargs -0 -r -n 1 -P "$(nproc)" clang-tidy-19 --quiet -p "$build" 2>&1 |
+    { grep -vE '^[0-9]+ warnings? (generated|treated)|^Suppressed|^Use -header-filter' || true; }
