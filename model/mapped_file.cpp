@@ -46,9 +46,8 @@ void advise(std::span<std::byte const> range, int advice) noexcept
 {
     if (range.empty()) return;
     auto const page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-    auto const first = reinterpret_cast<std::uintptr_t>(range.data()) / page * page;
-    auto const last = reinterpret_cast<std::uintptr_t>(range.data()) + range.size();
-    ::madvise(reinterpret_cast<void*>(first), last - first, advice);
+    auto const before = reinterpret_cast<std::uintptr_t>(range.data()) % page;
+    ::madvise(const_cast<std::byte*>(range.data() - before), before + range.size(), advice);
 }
 
 } // namespace
