@@ -24,7 +24,7 @@ utf8_unit first_utf8(std::string_view bytes) noexcept
     if (lead < 0x80) return {lead, 1, kind::scalar};
     if (lead < 0xC2 || lead > 0xF4) return {0, 1, kind::ill_formed};
 
-    unsigned const length = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+    std::uint8_t const length = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
     // The second byte has a narrower range where a wider one would allow overlong forms, surrogates or values past
     // U+10FFFF.
     unsigned low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
@@ -37,7 +37,7 @@ utf8_unit first_utf8(std::string_view bytes) noexcept
         low = 0x80;
         high = 0xBF;
     }
-    return {value, static_cast<std::uint8_t>(length), kind::scalar};
+    return {value, length, kind::scalar};
 }
 
 std::size_t valid_utf8_prefix(std::string_view bytes) noexcept

@@ -363,7 +363,7 @@ std::string float_repr(double d)
     } else if (exponent + 1 >= count) {
         out += digits + std::string(static_cast<std::size_t>(exponent + 1 - count), '0') + ".0";
     } else {
-        auto const point = static_cast<std::size_t>(exponent + 1);
+        auto const point = static_cast<std::size_t>(exponent) + 1;
         out += digits.substr(0, point) + '.' + digits.substr(point);
     }
     return out;

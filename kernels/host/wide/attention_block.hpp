@@ -31,7 +31,7 @@ struct stored {
     [[gnu::noinline]] static typename L::vector load_tail(std::byte const* p, int count) noexcept
     {
         alignas(64) std::byte part[16 * bytes] = {};
-        std::memcpy(part, p, static_cast<std::size_t>(count * bytes));
+        std::memcpy(part, p, static_cast<std::size_t>(count) * bytes);
         return load(part);
     }
 };
