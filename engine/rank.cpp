@@ -3,7 +3,7 @@
 
 namespace plait {
 
-void rank::prepare(rank_options options)
+void rank::prepare(rank_options const& options)
 {
     file_ = gguf_file::open(options.model);
     auto model = describe(*file_);

@@ -40,7 +40,7 @@ public:
     }
 
     /// Opens the file and allocates everything. Throws what opening a model throws, and error(errc::out_of_memory).
-    void prepare(rank_options options);
+    void prepare(rank_options const& options);
 
     /// Loads a few MiB of weights; returns the part that is done, 1 at the end.
     task<double> load_next();

@@ -137,6 +137,7 @@ void scheduler::start(sequence& s)
         free_slots_.pop_back();
     }
     std::vector<page_table> tables;
+    tables.reserve(pools_.size());
     for (std::size_t g = 0; g < pools_.size(); ++g)
         tables.emplace_back(*pools_[g], options_.kv.groups[g].window);
     s.pages = sequence_pages(std::move(tables));
@@ -309,10 +310,10 @@ void scheduler::end(sequence& s)
     if (s.over) return;
     s.over = true;
     auto at = std::ranges::find(sequences_, s.id, [](auto const& other) { return other->id; });
-    auto self = *at;
+    auto self = std::move(*at);
     sequences_.erase(at);
     if (s.in_flight > 0)
-        leaving_.push_back(self);
+        leaving_.push_back(std::move(self));
     else
         release(s);
 }

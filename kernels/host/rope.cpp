@@ -31,6 +31,7 @@ std::vector<double> rope_frequencies(std::int64_t dims, double base)
     if (dims < 0 || dims % 2 != 0) throw error(errc::invalid_argument, "rope_frequencies: dims is not an even count");
     if (!(base > 0)) throw error(errc::invalid_argument, "rope_frequencies: base is not positive");
     std::vector<double> frequencies;
+    frequencies.reserve(static_cast<std::size_t>(dims / 2));
     for (std::int64_t i = 0; i < dims / 2; ++i)
         frequencies.push_back(std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(dims)));
     return frequencies;

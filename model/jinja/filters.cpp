@@ -112,7 +112,7 @@ value to_int(interpreter&, value const& subject, arguments const& given)
 {
     bound_arguments const a("int", given, {"default", "base"}, 0);
     if (subject.is_undefined()) fail_undefined(subject);
-    auto const otherwise = a[0] ? *a[0] : value(std::int64_t{0});
+    auto otherwise = a[0] ? *a[0] : value(std::int64_t{0});
     if (subject.is_integer()) return subject.integer();
     if (subject.is_real()) {
         auto const i = truncated(subject.real());

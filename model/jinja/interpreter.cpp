@@ -262,6 +262,7 @@ void interpreter::execute_call(statement const& s)
 void interpreter::execute_with(statement const& s)
 {
     std::vector<value> values;
+    values.reserve(s.expressions.size());
     for (auto const& e : s.expressions)
         values.push_back(evaluate(*e));
     auto const outer = scope_;
@@ -309,6 +310,7 @@ value interpreter::target_value(expression const& target, value const& item)
     if (target.kind != kind::tuple) return item;
     auto const parts = iterate(budget_, item);
     std::vector<value> values;
+    values.reserve(target.operands.size());
     for (std::size_t i = 0; i < target.operands.size(); ++i)
         values.push_back(target_value(*target.operands[i], parts->items[i]));
     return make_sequence(budget_, sequence_kind::tuple, std::move(values));

@@ -307,6 +307,7 @@ value sort(interpreter& in, value const& subject, arguments const& given)
     auto const source = iterate(in.cost(), subject);
     for (auto const& item : source->items) {
         std::vector<value> keys;
+        keys.reserve(paths.size());
         for (auto const& p : paths)
             keys.push_back(folded(in, p(in, item), a.boolean(1, false)));
         items.push_back({list_of(in, std::move(keys)), item});

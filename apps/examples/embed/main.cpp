@@ -53,7 +53,7 @@ command_line parse(int count, char** arguments)
     return out;
 }
 
-void serve(command_line given)
+void serve(command_line const& given)
 {
     asio::io_context context(1); // outlives the runtime, whose last operations complete into it
     plait::runtime home;
