@@ -126,7 +126,7 @@ TEST_CASE("a wrong command line is refused with status 2 before the model is loo
     refused({"--top-k=-5"}, "--top-k");
     refused({"--top-p", "0"}, "--top-p");
     refused({"--top-p", "1.5"}, "--top-p");
-    refused({"--min-p", "1"}, "--min-p");
+    refused({"--min-p", "1.01"}, "--min-p");
     refused({"--repetition-penalty", "0"}, "--repetition-penalty");
     refused({"--max-tokens", "0"}, "--max-tokens");
     refused({"--kv", "f8"}, "--kv");
