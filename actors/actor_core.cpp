@@ -11,9 +11,6 @@ namespace {
 /// Marks a work as a user's message.
 constexpr char user_message = 0;
 
-/// Works an actor runs before others on its underlying executor get a turn.
-constexpr unsigned works_in_a_turn = 128;
-
 /// How deep asks may nest as direct calls.
 constexpr unsigned direct_depth = 32;
 
@@ -130,7 +127,7 @@ bool actor_core::try_reserve(message& m) noexcept
 
 void actor_core::turn() noexcept
 {
-    for (unsigned left = works_in_a_turn;;) {
+    for (unsigned left = underlying_ ? underlying_->patience() : 0;;) {
         if (inbox_.empty()) {
             collect();
             if (inbox_.empty()) {
@@ -145,12 +142,9 @@ void actor_core::turn() noexcept
                 continue;
             }
         }
-        if (left-- == 0) {
-            left = works_in_a_turn;
-            if (underlying_) {
-                underlying_->post(*this);
-                return;
-            }
+        if (underlying_ && left-- == 0) {
+            underlying_->post(*this);
+            return;
         }
         run_one(*inbox_.pop_front());
     }

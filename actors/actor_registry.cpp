@@ -1,5 +1,7 @@
 #include <plait/actors/actor_registry.hpp>
 
+#include <plait/actors/machine.hpp>
+
 #include <condition_variable>
 
 namespace plait::detail {
@@ -50,7 +52,7 @@ std::size_t actor_registry::living() const noexcept
     return living_.size;
 }
 
-void actor_registry::stop_all() noexcept
+void actor_registry::stop_all(machine& below) noexcept
 {
     struct stopping : work {
         actor_core* core = nullptr;
@@ -79,10 +81,7 @@ void actor_registry::stop_all() noexcept
             s.core->when_gone(s);
         };
         s.core->post(s);
-        {
-            std::unique_lock lock(s.mutex);
-            s.changed.wait(lock, [&] { return s.done; });
-        }
+        below.wait(s.mutex, s.changed, [&] { return s.done; });
         s.core->drop_weak();
     }
 }

@@ -11,6 +11,8 @@ class runtime;
 
 namespace detail {
 
+class machine;
+
 /// All actors of a runtime.
 class actor_registry {
 public:
@@ -30,7 +32,7 @@ public:
     void remove(actor_core& core) noexcept;
 
     /// Stops every actor, youngest first, and waits for each until its object has been destroyed.
-    void stop_all() noexcept;
+    void stop_all(machine& below) noexcept;
     /// Makes the cores that handles still point to independent of the runtime's executors, which have ended.
     void orphan_all() noexcept;
     std::size_t living() const noexcept;

@@ -65,12 +65,13 @@ public:
     [[nodiscard]] sleep_operation sleep_until(time_point t) noexcept;
     [[nodiscard]] sleep_operation sleep_for(duration d) noexcept;
 
+    /// When the next sleeper is due, if there is one.
+    std::optional<time_point> next_due() const noexcept;
+
 protected:
     /// Called, unlocked, when a timer was armed that is due before all others.
     virtual void earliest_changed() noexcept = 0;
 
-    /// When the next timer is due.
-    std::optional<time_point> next_due() const noexcept;
     /// Resumes every sleeper that is due at `t`, in order of time.
     void fire(time_point t) noexcept;
 

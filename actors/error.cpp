@@ -43,6 +43,8 @@ public:
             return "the engine failed";
         case errc::device_lost:
             return "the device is lost";
+        case errc::deadlock:
+            return "deadlock";
         }
         return "unknown error";
     }
@@ -61,6 +63,8 @@ public:
             return std::errc::no_such_file_or_directory;
         case errc::out_of_memory:
             return std::errc::not_enough_memory;
+        case errc::deadlock:
+            return std::errc::resource_deadlock_would_occur;
         default:
             return {code, *this};
         }

@@ -4,6 +4,11 @@ namespace plait {
 
 executor::~executor() = default;
 
+unsigned executor::patience() const noexcept
+{
+    return 128;
+}
+
 namespace detail {
 
 executor*& current_executor() noexcept

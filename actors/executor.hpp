@@ -24,6 +24,9 @@ public:
 
     /// Queues `w`; from any thread. Never runs it inside the call.
     virtual void post(work& w) noexcept = 0;
+
+    /// Works that one actor may run in a row before the others here get a turn.
+    virtual unsigned patience() const noexcept;
 };
 
 namespace detail {

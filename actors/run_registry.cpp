@@ -1,5 +1,7 @@
 #include <plait/actors/run_registry.hpp>
 
+#include <plait/actors/machine.hpp>
+
 #include <utility>
 
 namespace plait::detail {
@@ -30,12 +32,14 @@ void run_registry::request_stop_locked() noexcept
     }
 }
 
-void run_registry::stop_all() noexcept
+void run_registry::stop_all(machine& below) noexcept
 {
-    std::unique_lock lock(mutex_);
-    ending_ = true;
-    request_stop_locked();
-    empty_.wait(lock, [&] { return !first_; });
+    {
+        std::lock_guard lock(mutex_);
+        ending_ = true;
+        request_stop_locked();
+    }
+    below.wait(mutex_, empty_, [&] { return !first_; });
 }
 
 void run_registry::fail(std::exception_ptr failure) noexcept

@@ -9,6 +9,8 @@
 
 namespace plait::detail {
 
+class machine;
+
 /// A task that the outside of the runtime has started.
 struct run_entry {
     stop_source* source = nullptr;
@@ -23,7 +25,7 @@ public:
     void remove(run_entry& e) noexcept;
 
     /// Asks every task, also later ones, to stop, and returns when none is left.
-    void stop_all() noexcept;
+    void stop_all(machine& below) noexcept;
 
     /// Keeps the first failure and stops what runs.
     void fail(std::exception_ptr failure) noexcept;

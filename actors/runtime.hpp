@@ -2,7 +2,7 @@
 
 #include <plait/actors/actor.hpp>
 #include <plait/actors/clock.hpp>
-#include <plait/actors/event_loop.hpp>
+#include <plait/actors/machine.hpp>
 #include <plait/actors/run_registry.hpp>
 
 #include <cstdint>
@@ -33,6 +33,8 @@ struct runtime_options {
 class runtime {
 public:
     explicit runtime(runtime_options options = {});
+    /// On something else than threads: see simulation.
+    explicit runtime(std::unique_ptr<detail::machine> below, std::function<void(failure const&)> on_unhandled = {});
     runtime(runtime const&) = delete;
     runtime& operator=(runtime const&) = delete;
     ~runtime();

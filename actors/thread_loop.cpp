@@ -1,4 +1,4 @@
-#include <plait/actors/event_loop.hpp>
+#include <plait/actors/thread_loop.hpp>
 
 #include <algorithm>
 #include <cassert>
@@ -13,19 +13,19 @@ constexpr unsigned works_between_polls = 1024;
 
 } // namespace
 
-event_loop::event_loop()
+thread_loop::thread_loop()
 {
     stop_.loop = this;
     stop_.run = [](work& self) noexcept { static_cast<stop_work&>(self).loop->stopping_ = true; };
     mailbox_.try_wake(); // not parked: a post needs no waking before the loop has run
 }
 
-event_loop::~event_loop()
+thread_loop::~thread_loop()
 {
     assert(!mailbox_.take_all() && "an event loop went with works that had not run");
 }
 
-void event_loop::post(work& w) noexcept
+void thread_loop::post(work& w) noexcept
 {
     if (mailbox_.push(w)) {
         woken_.store(1, std::memory_order_release);
@@ -33,17 +33,17 @@ void event_loop::post(work& w) noexcept
     }
 }
 
-void event_loop::attach(poller& p)
+void thread_loop::attach(poller& p)
 {
     pollers_.push_back(&p);
 }
 
-void event_loop::detach(poller& p) noexcept
+void thread_loop::detach(poller& p) noexcept
 {
     std::erase(pollers_, &p);
 }
 
-bool event_loop::poll_all()
+bool thread_loop::poll_all()
 {
     bool busy = false;
     for (std::size_t i = 0; i < pollers_.size(); ++i) {
@@ -52,7 +52,7 @@ bool event_loop::poll_all()
     return busy;
 }
 
-void event_loop::park() noexcept
+void thread_loop::park() noexcept
 {
     if (!mailbox_.try_idle()) return;
     while (woken_.load(std::memory_order_acquire) == 0) {
@@ -61,7 +61,7 @@ void event_loop::park() noexcept
     woken_.store(0, std::memory_order_relaxed);
 }
 
-void event_loop::run()
+void thread_loop::run()
 {
     auto* outer = std::exchange(detail::current_executor(), this);
     unsigned since_poll = 0;
@@ -89,7 +89,7 @@ void event_loop::run()
     detail::current_executor() = outer;
 }
 
-void event_loop::stop() noexcept
+void thread_loop::stop() noexcept
 {
     if (!stop_asked_.exchange(true, std::memory_order_acq_rel)) post(stop_);
 }

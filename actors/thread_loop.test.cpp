@@ -1,6 +1,6 @@
 #include <plait/tests/support/co_test.hpp>
 
-#include <plait/actors/event_loop.hpp>
+#include <plait/actors/thread_loop.hpp>
 
 #include <functional>
 #include <thread>
@@ -25,7 +25,7 @@ private:
 
 TEST_CASE("a loop runs works in the order in which they were posted, and those that they post")
 {
-    event_loop loop;
+    thread_loop loop;
     std::vector<int> ran;
     call third([&] {
         ran.push_back(3);
@@ -44,7 +44,7 @@ TEST_CASE("a loop runs works in the order in which they were posted, and those t
 
 TEST_CASE("a loop that was stopped runs what is queued, and can run again")
 {
-    event_loop loop;
+    thread_loop loop;
     int ran = 0;
     call work_item([&] { ++ran; });
     loop.stop();
@@ -60,7 +60,7 @@ TEST_CASE("a loop that was stopped runs what is queued, and can run again")
 
 TEST_CASE("a parked loop is woken by every post")
 {
-    event_loop loop;
+    thread_loop loop;
     std::atomic<int> ran{0};
     std::thread runner([&] { loop.run(); });
     call item([&] { ++ran; });
@@ -77,9 +77,9 @@ TEST_CASE("a parked loop is woken by every post")
 
 TEST_CASE("a poller runs while it has something to do, also beside works that never end")
 {
-    struct device : event_loop::poller {
+    struct device : thread_loop::poller {
         int left = 5;
-        event_loop* loop = nullptr;
+        thread_loop* loop = nullptr;
         bool poll() override
         {
             if (left == 0) return false;
@@ -87,7 +87,7 @@ TEST_CASE("a poller runs while it has something to do, also beside works that ne
             return true;
         }
     };
-    event_loop loop;
+    thread_loop loop;
     device d;
     d.loop = &loop;
     loop.attach(d);
@@ -111,7 +111,7 @@ TEST_CASE("a poller runs while it has something to do, also beside works that ne
 
 TEST_CASE("a poller that sleeps is asked again after a post")
 {
-    struct device : event_loop::poller {
+    struct device : thread_loop::poller {
         std::atomic<int> queued{0};
         int done = 0;
         bool poll() override
@@ -121,7 +121,7 @@ TEST_CASE("a poller that sleeps is asked again after a post")
             return true;
         }
     };
-    event_loop loop;
+    thread_loop loop;
     device d;
     loop.attach(d);
     std::thread runner([&] { loop.run(); });

@@ -1,0 +1,213 @@
+#include <plait/actors/runtime_threads.hpp>
+
+#include <plait/actors/runtime.hpp>
+#include <plait/actors/thread_loop.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#if defined(__linux__)
+#include <pthread.h>
+#endif
+
+namespace plait::detail {
+
+namespace {
+
+void name_this_thread([[maybe_unused]] std::string const& name) noexcept
+{
+#if defined(__linux__)
+    pthread_setname_np(pthread_self(), name.substr(0, 15).c_str()); // the kernel's limit
+#endif
+}
+
+/// A loop with its thread.
+struct looping_thread {
+    explicit looping_thread(std::string name)
+        : thread([this, name = std::move(name)] {
+            name_this_thread(name);
+            loop.run();
+            ended.store(true, std::memory_order_release);
+        })
+    {
+    }
+    ~looping_thread()
+    {
+        stop();
+        thread.join();
+    }
+    void stop() noexcept
+    {
+        if (!std::exchange(stopped, true)) loop.stop();
+    }
+    thread_loop loop;
+    bool stopped = false;
+    std::atomic<bool> ended{false}; ///< written by the thread as its last act: joining it takes no waiting
+    std::thread thread;
+};
+
+/// Several threads that share one queue. Not serial: actors on it are, each by its own queue.
+class thread_pool final : public executor {
+public:
+    thread_pool(unsigned count, std::string const& name)
+    {
+        for (unsigned i = 0; i < count; ++i) {
+            threads_.emplace_back([this, label = name + "/" + std::to_string(i)] {
+                name_this_thread(label);
+                serve();
+            });
+        }
+    }
+    ~thread_pool() override
+    {
+        {
+            std::lock_guard lock(mutex_);
+            ending_ = true;
+        }
+        ready_.notify_all();
+        for (auto& t : threads_) {
+            t.join();
+        }
+    }
+
+    void post(work& w) noexcept override
+    {
+        {
+            std::lock_guard lock(mutex_);
+            queue_.push_back(w);
+        }
+        ready_.notify_one();
+    }
+
+private:
+    void serve()
+    {
+        current_executor() = this;
+        std::unique_lock lock(mutex_);
+        for (;;) {
+            ready_.wait(lock, [&] { return ending_ || !queue_.empty(); });
+            auto* w = queue_.pop_front();
+            if (!w) return;
+            lock.unlock();
+            w->run(*w);
+            lock.lock();
+        }
+    }
+
+    std::mutex mutex_;
+    std::condition_variable ready_;
+    work_list queue_;
+    bool ending_ = false;
+    std::vector<std::thread> threads_;
+};
+
+/// The loop of a thread that is not the machine's.
+class guest_thread final : public machine::guest {
+public:
+    executor& place() noexcept override { return loop_; }
+    machine::outcome run() override
+    {
+        loop_.run();
+        return machine::outcome::ended;
+    }
+    void end() noexcept override { loop_.stop(); }
+
+private:
+    thread_loop loop_;
+};
+
+/// Threads, and the machine's clock.
+class thread_machine final : public machine {
+public:
+    explicit thread_machine(runtime_options const& options)
+        : clock_(options.clock ? *options.clock : machine_clock_)
+    {
+        auto threads = std::max(1U, options.threads);
+        if (threads == 1) {
+            single_.emplace(options.name);
+            pool_ = &single_->loop;
+        } else {
+            several_.emplace(threads, options.name);
+            pool_ = &*several_;
+        }
+    }
+
+    plait::clock& clock() noexcept override { return clock_; }
+
+    std::uint64_t random_seed() override
+    {
+        std::random_device device;
+        return std::uint64_t{device()} << 32 | device();
+    }
+
+    executor& pool() noexcept override { return *pool_; }
+
+    event_loop& start_loop(std::string name) override
+    {
+        std::lock_guard lock(mutex_);
+        // A loop may be let go of on its own thread, which can't join itself: whoever comes next does.
+        loops_.remove_if([](looping_thread const& l) { return l.stopped && l.ended.load(std::memory_order_acquire); });
+        return loops_.emplace_back(std::move(name)).loop;
+    }
+
+    void end_loop(event_loop& loop) noexcept override
+    {
+        std::lock_guard lock(mutex_);
+        for (auto& l : loops_) {
+            if (&l.loop == &loop) l.stop();
+        }
+    }
+
+    bool owns(executor const& place) noexcept override
+    {
+        if (&place == pool_) return true;
+        std::lock_guard lock(mutex_);
+        return std::ranges::any_of(loops_, [&](looping_thread const& l) { return &l.loop == &place; });
+    }
+
+    std::unique_ptr<guest> come() override { return std::make_unique<guest_thread>(); }
+
+    void wait(std::mutex& mutex, std::condition_variable& changed, std::function<bool()> const& done) noexcept override
+    {
+        std::unique_lock lock(mutex);
+        changed.wait(lock, done);
+    }
+
+    void end() noexcept override
+    {
+        std::list<looping_thread> all;
+        {
+            std::lock_guard lock(mutex_);
+            all.swap(loops_);
+        }
+        all.clear();
+        single_.reset();
+        several_.reset();
+    }
+
+private:
+    monotonic_clock machine_clock_;
+    plait::clock& clock_;
+    std::mutex mutex_; ///< of the loops
+    std::list<looping_thread> loops_;
+    std::optional<looping_thread> single_;
+    std::optional<thread_pool> several_;
+    executor* pool_ = nullptr;
+};
+
+} // namespace
+
+std::unique_ptr<machine> make_thread_machine(runtime_options const& options)
+{
+    return std::make_unique<thread_machine>(options);
+}
+
+} // namespace plait::detail
