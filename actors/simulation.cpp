@@ -1,0 +1,387 @@
+#include <plait/actors/simulation.hpp>
+
+#include <plait/actors/error.hpp>
+#include <plait/actors/machine.hpp>
+
+#include <algorithm>
+#include <cassert>
+#include <list>
+#include <string>
+#include <thread>
+
+namespace plait {
+
+namespace {
+
+/// Numbers that are the same everywhere. Source: SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number
+/// generators", 2014).
+class split_mix {
+public:
+    explicit split_mix(std::uint64_t seed) noexcept
+        : state_(seed)
+    {
+    }
+    std::uint64_t next() noexcept
+    {
+        auto z = state_ += 0x9e3779b97f4a7c15U;
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+        return z ^ (z >> 31);
+    }
+    /// Below `n`, without the bias of a remainder.
+    std::uint32_t below(std::uint32_t n) noexcept { return static_cast<std::uint32_t>(((next() >> 32) * n) >> 32); }
+
+private:
+    std::uint64_t state_;
+};
+
+class seeded_chooser final : public chooser {
+public:
+    explicit seeded_chooser(std::uint64_t seed) noexcept
+        : numbers_(seed)
+    {
+    }
+    std::uint32_t choose(std::uint32_t n) noexcept override { return numbers_.below(n); }
+
+private:
+    split_mix numbers_;
+};
+
+/// Follows a list of choices, then always takes the first; remembers what it was asked.
+class scripted_chooser final : public chooser {
+public:
+    explicit scripted_chooser(std::vector<std::uint32_t> script) noexcept
+        : taken_(std::move(script))
+    {
+    }
+
+    std::uint32_t choose(std::uint32_t n) noexcept override
+    {
+        if (at_ == taken_.size()) taken_.push_back(0);
+        of_.resize(taken_.size());
+        of_[at_] = n;
+        auto chosen = taken_[at_++];
+        fits_ = fits_ && chosen < n;
+        return chosen < n ? chosen : 0;
+    }
+
+    /// Whether every choice was one of those that there were.
+    bool fits() const noexcept { return fits_; }
+
+    std::vector<std::uint32_t> const& taken() const noexcept { return taken_; }
+
+    /// The next script in depth-first order; false after the last.
+    bool advance()
+    {
+        taken_.resize(at_);
+        while (!taken_.empty() && taken_.back() + 1 == of_[taken_.size() - 1])
+            taken_.pop_back();
+        if (taken_.empty()) return false;
+        ++taken_.back();
+        at_ = 0;
+        return true;
+    }
+
+private:
+    std::vector<std::uint32_t> taken_;
+    std::vector<std::uint32_t> of_; ///< how many there were to choose from
+    std::size_t at_ = 0;
+    bool fits_ = true;
+};
+
+/// Works that are ready at one place.
+class place final : public event_loop {
+public:
+    place(std::uint32_t number, bool serial) noexcept
+        : number_(number)
+        , serial_(serial)
+    {
+    }
+
+    std::uint32_t number() const noexcept { return number_; }
+    /// Ways to go on here: the oldest work, or any where nothing keeps them in order; and the devices.
+    std::uint32_t ways() const noexcept
+    {
+        auto works = serial_ ? std::min<std::uint32_t>(ready_, 1) : ready_;
+        return works + (asked_ && !pollers_.empty() ? 1 : 0);
+    }
+
+    void go(std::uint32_t way, bool direct_calls)
+    {
+        auto works = serial_ ? std::min<std::uint32_t>(ready_, 1) : ready_;
+        auto* outer = std::exchange(detail::current_executor(), direct_calls ? this : nullptr);
+        if (way < works) {
+            run_work(way);
+        } else {
+            poll();
+        }
+        detail::current_executor() = outer;
+    }
+
+    void post(work& w) noexcept override
+    {
+        assert(thread_ == std::this_thread::get_id() && "something came into a simulation from another thread");
+        works_.push_back(w);
+        ++ready_;
+    }
+    /// So that each work of an actor is a step.
+    unsigned patience() const noexcept override { return 1; }
+
+    void attach(poller& p) override
+    {
+        pollers_.push_back(&p);
+        asked_ = true;
+    }
+    void detach(poller& p) noexcept override { std::erase(pollers_, &p); }
+
+private:
+    void run_work(std::uint32_t which) noexcept
+    {
+        detail::work_list before;
+        for (; which > 0; --which)
+            before.push_back(*works_.pop_front());
+        auto* w = works_.pop_front();
+        works_.prepend(before);
+        --ready_;
+        asked_ = true;
+        w->run(*w);
+    }
+
+    void poll()
+    {
+        bool busy = false;
+        for (std::size_t i = 0; i < pollers_.size(); ++i)
+            busy |= pollers_[i]->poll();
+        asked_ = busy;
+    }
+
+    std::uint32_t const number_;
+    bool const serial_;
+    std::thread::id const thread_ = std::this_thread::get_id();
+    detail::work_list works_;
+    std::uint32_t ready_ = 0;
+    std::vector<poller*> pollers_;
+    bool asked_ = false; ///< the devices may have something to do
+};
+
+} // namespace
+
+chooser::~chooser() = default;
+
+class simulation::world final : public detail::machine {
+public:
+    explicit world(simulation_options const& options)
+        : slowness_(options.slowness)
+        , direct_calls_(options.direct_calls)
+        , most_steps_(options.most_steps)
+        , seeded_(options.seed)
+        , random_(~options.seed)
+        , chooser_(options.chooser ? *options.chooser : seeded_)
+        , pool_(new_place(options.threads <= 1))
+    {
+    }
+
+    plait::clock& clock() noexcept override { return clock_; }
+    std::uint64_t random_seed() override { return random_.next(); }
+    executor& pool() noexcept override { return pool_; }
+    event_loop& start_loop(std::string) override { return new_place(true); }
+
+    void end_loop(event_loop& loop) noexcept override
+    {
+        // Not now: one of its works may be what lets go of it.
+        ended_.push_back(&loop);
+    }
+
+    bool owns(executor const& where) noexcept override
+    {
+        return std::ranges::any_of(places_, [&](place const& p) { return &p == &where; });
+    }
+
+    std::unique_ptr<guest> come() override { return std::make_unique<here>(*this); }
+
+    void wait(std::mutex& mutex, std::condition_variable&, std::function<bool()> const& done) noexcept override
+    {
+        for (;;) {
+            {
+                std::lock_guard lock(mutex);
+                if (done()) return;
+            }
+            if (!step()) std::terminate();
+        }
+    }
+
+    void end() noexcept override
+    {
+        while (step()) {
+        }
+    }
+
+    time_point now() const noexcept { return clock_.now(); }
+    std::uint64_t steps() const noexcept { return steps_; }
+    std::uint64_t trace() const noexcept { return trace_; }
+
+private:
+    class here final : public guest {
+    public:
+        explicit here(world& all)
+            : all_(all)
+            , place_(all.new_place(true))
+        {
+        }
+        ~here() override { all_.end_loop(place_); }
+        executor& place() noexcept override { return place_; }
+        outcome run() override
+        {
+            auto const last = all_.steps_ + all_.most_steps_;
+            while (!ended_) {
+                if (all_.steps_ == last) return outcome::endless;
+                if (!all_.step()) return outcome::stuck;
+            }
+            return outcome::ended;
+        }
+        void end() noexcept override { ended_ = true; }
+
+    private:
+        world& all_;
+        plait::place& place_;
+        bool ended_ = false;
+    };
+
+    place& new_place(bool serial) { return places_.emplace_back(next_place_++, serial); }
+
+    void note(std::uint64_t what) noexcept
+    {
+        trace_ = (trace_ ^ what) * 0x100000001b3U; // FNV-1a, eight bytes at a time
+        trace_ ^= trace_ >> 29;
+    }
+
+    std::uint32_t choose(std::uint32_t n) noexcept { return n == 1 ? 0 : chooser_.choose(n); }
+
+    /// Does one thing. False when there is nothing, now or later.
+    bool step() noexcept
+    {
+        for (auto* loop : std::exchange(ended_, {}))
+            places_.remove_if([&](place const& p) { return &p == loop; });
+        std::uint32_t ways = 0;
+        for (auto const& p : places_)
+            ways += p.ways();
+        bool const late = ways > 0 && slowness_ > 0 && clock_.next_due() && choose(slowness_) == 0;
+        if (ways == 0 || late) {
+            if (!clock_.advance_to_next()) return false;
+            ++steps_;
+            note(static_cast<std::uint64_t>(clock_.now().time_since_epoch().count()));
+            return true;
+        }
+        ++steps_;
+        auto chosen = choose(ways);
+        auto const direct = direct_calls_ && choose(2) == 0;
+        for (auto& p : places_) {
+            if (chosen < p.ways()) {
+                note(std::uint64_t{p.number()} << 32 | std::uint64_t{chosen} << 1 | (direct ? 1 : 0));
+                p.go(chosen, direct);
+                return true;
+            }
+            chosen -= p.ways();
+        }
+        return true;
+    }
+
+    std::uint32_t const slowness_;
+    bool const direct_calls_;
+    std::uint64_t const most_steps_;
+    manual_clock clock_;
+    seeded_chooser seeded_;
+    split_mix random_;
+    plait::chooser& chooser_;
+    std::list<place> places_;
+    std::uint32_t next_place_ = 0;
+    std::vector<event_loop*> ended_;
+    place& pool_;
+    std::uint64_t steps_ = 0;
+    std::uint64_t trace_ = 0xcbf29ce484222325U;
+};
+
+simulation::simulation(simulation_options options)
+    : world_(nullptr)
+{
+    auto below = std::make_unique<world>(options);
+    world_ = below.get();
+    home_ = std::make_unique<runtime>(std::move(below), std::move(options.on_unhandled));
+}
+
+simulation::~simulation() = default;
+
+time_point simulation::now() const noexcept
+{
+    return world_->now();
+}
+
+std::uint64_t simulation::steps() const noexcept
+{
+    return world_->steps();
+}
+
+std::uint64_t simulation::trace() const noexcept
+{
+    return world_->trace();
+}
+
+namespace {
+
+/// What `body` throws in a simulation of `options`, or null.
+std::exception_ptr failure_of(std::function<void(simulation&)> const& body, simulation_options const& options)
+{
+    try {
+        simulation all(options);
+        body(all);
+    } catch (...) {
+        return std::current_exception();
+    }
+    return nullptr;
+}
+
+} // namespace
+
+exploration explore_seeds(std::function<void(simulation&)> const& body, std::uint64_t first, std::uint64_t count,
+                          simulation_options options)
+{
+    exploration found;
+    for (; found.runs < count && !found.failure; ++found.runs) {
+        options.seed = found.seed = first + found.runs;
+        found.failure = failure_of(body, options);
+    }
+    return found;
+}
+
+exploration explore_all(std::function<void(simulation&)> const& body, std::uint64_t most, simulation_options options)
+{
+    exploration found;
+    scripted_chooser script({});
+    options.chooser = &script;
+    options.slowness = 0;
+    options.direct_calls = false;
+    while (found.runs < most && !found.complete && !found.failure) {
+        found.failure = failure_of(body, options);
+        ++found.runs;
+        if (found.failure) {
+            found.choices = script.taken();
+        } else {
+            found.complete = !script.advance();
+        }
+    }
+    return found;
+}
+
+void replay(std::function<void(simulation&)> const& body, std::vector<std::uint32_t> choices,
+            simulation_options options)
+{
+    scripted_chooser script(std::move(choices));
+    options.chooser = &script;
+    options.slowness = 0;
+    options.direct_calls = false;
+    auto const failure = failure_of(body, options);
+    if (!script.fits()) throw error(errc::invalid_argument, "a replay of another program, or of other options");
+    if (failure) std::rethrow_exception(failure);
+}
+
+} // namespace plait

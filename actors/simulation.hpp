@@ -1,0 +1,95 @@
+#pragma once
+
+#include <plait/actors/clock.hpp>
+#include <plait/actors/runtime.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace plait {
+
+/// Decides what happens next where several things could. A choice between n things is a number below n.
+class chooser {
+public:
+    virtual ~chooser();
+    virtual std::uint32_t choose(std::uint32_t n) noexcept = 0;
+};
+
+struct simulation_options {
+    std::uint64_t seed = 1;
+    /// Decides instead of the seed; outlives the simulation.
+    plait::chooser* chooser = nullptr;
+    /// Threads that the pool behaves as if it had: with several, any of the actors that are ready may go first.
+    unsigned threads = 2;
+    /// One step in so many lets time pass to the next timer although something else could run: a slow machine. 0:
+    /// never.
+    std::uint32_t slowness = 16;
+    /// Whether an ask of an idle actor on the same thread may be a direct call, as it is on a real machine. Each step
+    /// then chooses; without, every ask is a message, and there are fewer runs to explore.
+    bool direct_calls = true;
+    /// After so many steps a run is over: errc::deadlock, since something goes on for ever without getting anywhere.
+    std::uint64_t most_steps = 10'000'000;
+    std::function<void(failure const&)> on_unhandled;
+};
+
+/// A runtime without threads: everything runs on the thread that calls `run`, in virtual time, in an order that depends
+/// on the seed alone. The same program, as it is, runs in it: it asks its runtime for actors, loops, time and random
+/// numbers. What is ready at a moment (an actor with a message, a loop with works, a device, a timer) could run next on
+/// a real machine in some order; each step takes one of them.
+///
+/// The same seed gives the same run, step by step, with every compiler; `trace` tells runs apart. Nothing may come in
+/// from another thread.
+class simulation {
+public:
+    explicit simulation(simulation_options options = {});
+    ~simulation();
+
+    runtime& home() noexcept { return *home_; }
+
+    /// Runs `t` until it ends. error(errc::deadlock) when it waits for what can't happen: then it is stopped, and ends.
+    template<class T>
+    T run(task<T> t)
+    {
+        return home_->run(std::move(t));
+    }
+
+    /// Virtual time; it begins at 0.
+    time_point now() const noexcept;
+    std::uint64_t steps() const noexcept;
+    /// A hash of all steps so far.
+    std::uint64_t trace() const noexcept;
+
+private:
+    class world;
+    world* world_; ///< the runtime owns it
+    std::unique_ptr<runtime> home_;
+};
+
+/// What an exploration has found.
+struct exploration {
+    std::uint64_t runs = 0;
+    bool complete = false;              ///< every interleaving was run
+    std::exception_ptr failure;         ///< the first, or null
+    std::uint64_t seed = 0;             ///< of the run that failed, when seeds were explored
+    std::vector<std::uint32_t> choices; ///< of the run that failed: replay() runs it again
+};
+
+/// Runs `body` in a simulation for each of `count` seeds from `first` on; stops at the first that throws.
+exploration explore_seeds(std::function<void(simulation&)> const& body, std::uint64_t first, std::uint64_t count,
+                          simulation_options options = {});
+
+/// Runs `body` in every order that its steps can have, or the first `most` of them in depth-first order; stops at the
+/// first that throws. Time passes only when nothing else can happen, and asks are messages. For a handful of steps: the
+/// number of orders grows as a factorial.
+exploration explore_all(std::function<void(simulation&)> const& body, std::uint64_t most,
+                        simulation_options options = {});
+
+/// Runs `body` once more as a failed exploration did. error(errc::invalid_argument) when it, or the options, are
+/// others.
+void replay(std::function<void(simulation&)> const& body, std::vector<std::uint32_t> choices,
+            simulation_options options = {});
+
+} // namespace plait

@@ -1,0 +1,276 @@
+#include <plait/tests/support/co_test.hpp>
+
+#include <plait/actors/channel.hpp>
+#include <plait/actors/event.hpp>
+#include <plait/actors/scope.hpp>
+#include <plait/actors/simulation.hpp>
+
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using namespace plait;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct account : actor {
+    explicit account(int money)
+        : balance(money)
+    {
+    }
+    int read() const { return balance; }
+    void write(int money) { balance = money; }
+    task<> add(int money)
+    {
+        auto before = balance;
+        co_await this_task::yield(); // others may run here
+        balance = before + money;
+    }
+    task<> add_exclusively(int money)
+    {
+        auto alone = co_await this_actor::exclusive();
+        co_await add(money);
+    }
+    int balance;
+};
+
+/// Two clients read, add and write: one's money may be lost.
+void lost_update(simulation& all)
+{
+    auto client = [](ref<account> a) -> task<> {
+        auto money = co_await ask<&account::read>(a);
+        co_await ask<&account::write>(a, money + 1);
+    };
+    auto body = [&]() -> task<> {
+        auto a = all.home().spawn<account>(0);
+        co_await when_all(client(a), client(a));
+        auto money = co_await ask<&account::read>(a);
+        if (money != 2) throw std::runtime_error("lost money: " + std::to_string(money));
+    };
+    all.run(body());
+}
+
+/// A little of everything, as a string of what happened.
+std::string busy(simulation& all)
+{
+    std::string log;
+    auto& home = all.home();
+    auto body = [&]() -> task<> {
+        channel<int> pipe(2);
+        auto a = home.spawn<account>(0);
+        auto b = home.spawn_on<account>(home.new_loop("own"), 100);
+        auto producer = [&](int from) -> task<> {
+            for (int i = 0; i < 5; ++i) {
+                co_await home.clock().sleep_for(std::chrono::milliseconds(i * from));
+                co_await pipe.send(from + i);
+            }
+        };
+        auto consumer = [&]() -> task<> {
+            for (int i = 0; i < 10; ++i) {
+                auto got = co_await pipe.receive();
+                log += std::to_string(got.value()) + " ";
+                co_await ask<&account::add>(i % 2 == 0 ? a : b, got.value());
+            }
+        };
+        co_await when_all(producer(1), producer(3), consumer());
+        auto left = co_await ask<&account::read>(a);
+        auto right = co_await ask<&account::read>(b);
+        log += std::to_string(left) + "/" + std::to_string(right);
+    };
+    all.run(body());
+    return log;
+}
+
+} // namespace
+
+TEST_CASE("the same seed gives the same run, and another seed another")
+{
+    test::frame_check frames;
+    std::set<std::uint64_t> traces;
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        simulation_options options;
+        options.seed = seed;
+        simulation first(options);
+        simulation second(options);
+        auto const log = busy(first);
+        CHECK(log == busy(second));
+        CHECK(first.trace() == second.trace());
+        CHECK(first.steps() == second.steps());
+        CHECK(first.now() == second.now());
+        traces.insert(first.trace());
+    }
+    CHECK(traces.size() == 20);
+}
+
+TEST_CASE("a trace is the same with every compiler")
+{
+    simulation_options options;
+    options.seed = 42;
+    simulation all(options);
+    auto const log = busy(all);
+    CAPTURE(log);
+    CAPTURE(all.steps());
+    CHECK(all.steps() == 59);
+    CHECK(all.trace() == 6718581945562529016u);
+}
+
+TEST_CASE("virtual time passes at once, and only as far as somebody sleeps")
+{
+    simulation all;
+    auto body = [&]() -> task<> {
+        co_await all.home().clock().sleep_for(1000h);
+        CHECK(all.now() == time_point(1000h));
+        co_await all.home().clock().sleep_for(1ns);
+    };
+    all.run(body());
+    CHECK(all.now() == time_point(1000h + 1ns));
+}
+
+TEST_CASE("what waits for ever is a deadlock, and is stopped")
+{
+    test::frame_check frames;
+    simulation all;
+    bool stopped = false;
+    auto body = [&]() -> task<> {
+        event never;
+        try {
+            co_await never.wait();
+        } catch (error const& e) {
+            stopped = e.condition() == errc::cancelled;
+        }
+    };
+    try {
+        all.run(body());
+        FAIL("it ended");
+    } catch (error const& e) {
+        CHECK(e.condition() == errc::deadlock);
+    }
+    CHECK(stopped);
+}
+
+TEST_CASE("what goes on for ever without getting anywhere is stopped too")
+{
+    simulation_options options;
+    options.most_steps = 1000;
+    simulation all(options);
+    auto body = []() -> task<> {
+        for (;;) {
+            auto stop = co_await this_task::stop();
+            if (stop.stop_requested()) break;
+            co_await this_task::yield();
+        }
+    };
+    CHECK_THROWS_AS(all.run(body()), error);
+    CHECK(all.steps() >= 1000);
+}
+
+TEST_CASE("an actor's methods interleave at their awaits in a simulation, unless they are exclusive")
+{
+    auto client = [](ref<account> a, bool exclusive) -> task<> {
+        if (exclusive) {
+            co_await ask<&account::add_exclusively>(a, 1);
+        } else {
+            co_await ask<&account::add>(a, 1);
+        }
+    };
+    for (bool const exclusive : {false, true}) {
+        CAPTURE(exclusive);
+        auto race = [&](simulation& all) {
+            auto body = [&]() -> task<> {
+                auto a = all.home().spawn<account>(0);
+                std::vector<task<>> both;
+                for (int i = 0; i < 2; ++i)
+                    both.push_back(client(a, exclusive));
+                co_await when_all(std::move(both));
+                auto money = co_await ask<&account::read>(a);
+                if (money != 2) throw std::runtime_error("lost money");
+            };
+            all.run(body());
+        };
+        auto found = explore_all(race, 1'000'000);
+        CHECK(static_cast<bool>(found.failure) == !exclusive);
+        CHECK((found.complete || found.failure));
+    }
+}
+
+TEST_CASE("a race is found by seeds and by exhaustion, and its run can be repeated")
+{
+    test::frame_check frames;
+    auto const seeds = explore_seeds(lost_update, 1, 1000);
+    REQUIRE(seeds.failure);
+    auto const again = explore_seeds(lost_update, seeds.seed, 1);
+    REQUIRE(again.failure);
+    CHECK_THROWS_WITH(std::rethrow_exception(again.failure), "lost money: 1");
+    auto const all = explore_all(lost_update, 1'000'000);
+    REQUIRE(all.failure);
+    CHECK_THROWS_WITH(replay(lost_update, all.choices), "lost money: 1");
+    CHECK_THROWS_AS(replay(lost_update, {1000}), error);
+}
+
+TEST_CASE("every order of three independent works is run exactly once")
+{
+    std::set<std::string> orders;
+    std::uint64_t runs = 0;
+    auto three = [&](simulation& all) {
+        std::string order;
+        struct writer : actor {
+            void write(std::string* to, char c) { to->push_back(c); }
+        };
+        auto body = [&]() -> task<> {
+            std::vector<ref<writer>> writers;
+            for (int i = 0; i < 3; ++i)
+                writers.push_back(all.home().spawn<writer>());
+            for (int i = 0; i < 3; ++i)
+                try_tell<&writer::write>(writers[static_cast<std::size_t>(i)], &order, static_cast<char>('a' + i));
+            for (auto& w : writers)
+                co_await stop(w);
+        };
+        all.run(body());
+        orders.insert(order);
+        ++runs;
+    };
+    auto const found = explore_all(three, 1'000'000);
+    CHECK(found.complete);
+    CHECK(!found.failure);
+    CHECK(found.runs == runs);
+    CHECK(orders.size() == 6);
+}
+
+TEST_CASE("a simulated runtime gives random numbers from its seed")
+{
+    simulation_options options;
+    options.seed = 7;
+    simulation a(options);
+    simulation b(options);
+    options.seed = 8;
+    simulation c(options);
+    auto first = a.home().random_seed();
+    CHECK(first == b.home().random_seed());
+    CHECK(first != c.home().random_seed());
+    CHECK(first != a.home().random_seed());
+}
+
+TEST_CASE("a device on a simulated loop is polled until it has nothing to do, and again after each work")
+{
+    struct device : event_loop::poller {
+        bool poll() override { return ++polls % 3 != 0; }
+        int polls = 0;
+    };
+    simulation all;
+    device d;
+    auto loop = all.home().new_loop("device");
+    loop->attach(d);
+    auto body = [&]() -> task<> {
+        auto a = all.home().spawn_on<account>(loop, 1);
+        for (int i = 0; i < 10; ++i)
+            co_await ask<&account::add>(a, 1);
+        co_await stop(a);
+        co_await all.home().clock().sleep_for(1s); // when nothing else can happen
+        CHECK(d.polls % 3 == 0);
+        CHECK(d.polls >= 3);
+        loop->detach(d);
+    };
+    all.run(body());
+}
