@@ -320,6 +320,29 @@ CO_TEST_CASE("an engine whose handles are gone closes itself")
     CHECK(rest.result.choices[0].finish != finish_reason::failed);
 }
 
+CO_TEST_CASE("choices that fill the memory exactly are admitted and go on to their end")
+{
+    tiny_file model;
+    auto options = tiny_engine(model.path());
+    options.admit = admission::reserve;
+    options.context = 64;
+    options.kv_tokens = 80; // 5 pages: 3 for each choice, of which the prompt's first is shared
+    auto running = co_await open(rt, std::move(options));
+    auto what = ask_for(std::string(20, 'x'), 28);
+    what.choices = 2;
+    what.sampling.temperature = 1;
+    what.sampling.seed = 3;
+    auto answer = co_await collect_from(running, what);
+    CHECK(answer.result.prompt_tokens > 16);
+    CHECK(answer.result.prompt_tokens + 28 > 32);
+    for (auto const& choice : answer.result.choices) {
+        CHECK(choice.finish == finish_reason::length);
+        CHECK(choice.tokens == 28);
+    }
+    co_await drained(running);
+    co_await running.close();
+}
+
 TEST_CASE("a chat template that asks for the date gets the request's, or the clock's")
 {
     using namespace std::chrono_literals;

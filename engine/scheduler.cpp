@@ -115,13 +115,30 @@ snapshot scheduler::look(time_point now)
     for (auto const& s : sequences_) {
         if (s->preempted) coming(*s);
         auto v = view(*s);
-        if (s->running && v.reserved > 0)
-            look.free_pages -= std::max<std::int64_t>(0, s->reserved - v.held + (v.shared_tail ? 1 : 0));
         auto can_give_way = s->parked && s->running;
         if (!s->preempted && (can_give_way || (!s->parked && v.pending > 0))) views_.push_back(v);
     }
+    look.free_pages -= promised_pages();
     look.sequences = views_;
     return look;
+}
+
+/// Pages that running sequences have set aside and do not hold yet.
+std::int64_t scheduler::promised_pages() const
+{
+    if (options_.admit != admission::reserve) return 0;
+    std::int64_t promised = 0;
+    std::unordered_map<page_id, std::int64_t> sharers; // of last pages that are partly filled
+    for (auto const& s : sequences_) {
+        if (!s->running) continue;
+        auto v = view(*s);
+        promised += std::max<std::int64_t>(0, s->reserved - v.held);
+        if (v.shared_tail) ++sharers[s->pages.tables().front().pages().back()];
+    }
+    // Whoever writes first takes a copy; the last one keeps the page, unless one that writes no more still holds it.
+    for (auto [page, count] : sharers)
+        promised += pools_.front()->references(page) > count ? count : count - 1;
+    return promised;
 }
 
 std::shared_ptr<sequence> scheduler::find(sequence_id id) const

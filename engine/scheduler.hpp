@@ -82,6 +82,7 @@ private:
     sequence_view view(sequence const& s) const;
     static std::int64_t reservation(sequence_request const& request, std::int64_t choices) noexcept;
     std::int64_t owned_pages(sequence const& s) const noexcept;
+    std::int64_t promised_pages() const;
     bool preempt(step_plan const& plan);
     issued_step build(step_plan const& plan);
     void start(sequence& s);
