@@ -1,7 +1,10 @@
 #include <plait/tests/support/co_test.hpp>
+#include <plait/tests/support/place.hpp>
 
 #include <plait/actors/event.hpp>
 #include <plait/actors/scope.hpp>
+
+#include <string>
 
 using namespace plait;
 
@@ -44,4 +47,58 @@ CO_TEST_CASE("a waiter may destroy the event that another thread has just set")
         co_await tell<&setter::set>(other, e.get());
         co_await e->wait();
     }
+}
+
+CO_TEST_CASE("those who waited when an event was set go on although it was reset at once")
+{
+    event e;
+    std::string order;
+    auto waits = [&](char name) -> task<> {
+        co_await e.wait();
+        order += name;
+    };
+    auto body = [&](scope& s) -> task<> {
+        s.start(waits, 'a');
+        s.start(waits, 'b');
+        s.start(waits, 'c');
+        co_await this_task::yield();
+        e.set();
+        e.reset();
+    };
+    co_await with_scope(body);
+    CHECK(order == "abc");
+    CHECK(!e.is_set());
+}
+
+CO_TEST_CASE("a stop that races with setting an event resumes once")
+{
+    auto waiting = rt.spawn_on<test::place>(rt.new_loop("waits"));
+    auto setting = rt.spawn_on<test::place>(rt.new_loop("sets"));
+    int resumed = 0;
+    int cancelled = 0;
+    for (int round = 0; round < 1000; ++round) {
+        event e;
+        stop_source source;
+        auto wait = [&]() -> task<> { co_await e.wait(); };
+        std::function<task<>()> waits = [&]() -> task<> {
+            auto outcome = co_await test::under(source.token(), wait());
+            ++(outcome ? resumed : cancelled);
+        };
+        std::function<task<>()> sets = [&]() -> task<> {
+            e.set();
+            co_return;
+        };
+        task<> first = ask<&test::place::run>(waiting, waits);
+        task<> second = ask<&test::place::run>(setting, sets);
+        auto body = [&](scope& s) -> task<> {
+            s.start(std::move(first));
+            s.start(std::move(second));
+            for (int i = 0; i < round % 3; ++i) {
+                co_await this_task::yield();
+            }
+            source.request_stop();
+        };
+        co_await with_scope(body);
+    }
+    CHECK(resumed + cancelled == 1000);
 }
