@@ -72,33 +72,12 @@ CO_TEST_CASE("those who waited when an event was set go on although it was reset
 
 CO_TEST_CASE("a stop that races with setting an event resumes once")
 {
-    auto waiting = rt.spawn_on<test::place>(rt.new_loop("waits"));
-    auto setting = rt.spawn_on<test::place>(rt.new_loop("sets"));
-    int resumed = 0;
-    int cancelled = 0;
-    for (int round = 0; round < 1000; ++round) {
+    test::stop_race race(rt);
+    for (int round = 0; round < 500; ++round) {
         event e;
-        stop_source source;
-        auto wait = [&]() -> task<> { co_await e.wait(); };
-        std::function<task<>()> waits = [&]() -> task<> {
-            auto outcome = co_await test::under(source.token(), wait());
-            ++(outcome ? resumed : cancelled);
-        };
-        std::function<task<>()> sets = [&]() -> task<> {
-            e.set();
-            co_return;
-        };
-        task<> first = ask<&test::place::run>(waiting, waits);
-        task<> second = ask<&test::place::run>(setting, sets);
-        auto body = [&](scope& s) -> task<> {
-            s.start(std::move(first));
-            s.start(std::move(second));
-            for (int i = 0; i < round % 3; ++i) {
-                co_await this_task::yield();
-            }
-            source.request_stop();
-        };
-        co_await with_scope(body);
+        auto waits = [&]() -> task<> { co_await e.wait(); };
+        std::function<void()> sets = [&] { e.set(); };
+        co_await race.run(round, waits(), sets);
     }
-    CHECK(resumed + cancelled == 1000);
+    CHECK(race.completed + race.cancelled == 500);
 }

@@ -127,35 +127,14 @@ CO_TEST_CASE("whoever waited for a gate to close may destroy it")
 
 CO_TEST_CASE("a stop that races with the last to leave resumes once")
 {
-    auto closing = rt.spawn_on<place>(rt.new_loop("closes"));
-    auto leaving = rt.spawn_on<place>(rt.new_loop("leaves"));
-    int closed = 0;
-    int cancelled = 0;
-    for (int round = 0; round < 1000; ++round) {
+    test::stop_race race(rt);
+    for (int round = 0; round < 500; ++round) {
         gate g;
         g.enter();
-        stop_source source;
-        auto close = [&]() -> task<> { co_await g.close(); };
-        std::function<task<>()> closes = [&]() -> task<> {
-            auto outcome = co_await test::under(source.token(), close());
-            ++(outcome ? closed : cancelled);
-        };
-        std::function<task<>()> leaves = [&]() -> task<> {
-            g.leave();
-            co_return;
-        };
-        task<> first = ask<&place::run>(closing, closes);
-        task<> second = ask<&place::run>(leaving, leaves);
-        auto body = [&](scope& s) -> task<> {
-            s.start(std::move(first));
-            s.start(std::move(second));
-            for (int i = 0; i < round % 3; ++i) {
-                co_await this_task::yield();
-            }
-            source.request_stop();
-        };
-        co_await with_scope(body);
+        auto closes = [&]() -> task<> { co_await g.close(); };
+        std::function<void()> leaves = [&] { g.leave(); };
+        co_await race.run(round, closes(), leaves);
         CHECK(g.inside() == 0);
     }
-    CHECK(closed + cancelled == 1000);
+    CHECK(race.completed + race.cancelled == 500);
 }

@@ -101,34 +101,13 @@ CO_TEST_CASE("what was done before counting down is seen by who waits, on any th
 
 CO_TEST_CASE("a stop that races with the last count down resumes once")
 {
-    auto waiting = rt.spawn_on<place>(rt.new_loop("waits"));
-    auto counting = rt.spawn_on<place>(rt.new_loop("counts"));
-    int opened = 0;
-    int cancelled = 0;
-    for (int round = 0; round < 1000; ++round) {
+    test::stop_race race(rt);
+    for (int round = 0; round < 500; ++round) {
         latch l(1);
-        stop_source source;
-        auto wait = [&]() -> task<> { co_await l.wait(); };
-        std::function<task<>()> waits = [&]() -> task<> {
-            auto outcome = co_await test::under(source.token(), wait());
-            ++(outcome ? opened : cancelled);
-        };
-        std::function<task<>()> counts = [&]() -> task<> {
-            l.count_down();
-            co_return;
-        };
-        task<> first = ask<&place::run>(waiting, waits);
-        task<> second = ask<&place::run>(counting, counts);
-        auto body = [&](scope& s) -> task<> {
-            s.start(std::move(first));
-            s.start(std::move(second));
-            for (int i = 0; i < round % 3; ++i) {
-                co_await this_task::yield();
-            }
-            source.request_stop();
-        };
-        co_await with_scope(body);
+        auto waits = [&]() -> task<> { co_await l.wait(); };
+        std::function<void()> counts = [&] { l.count_down(); };
+        co_await race.run(round, waits(), counts);
         CHECK(l.try_wait());
     }
-    CHECK(opened + cancelled == 1000);
+    CHECK(race.completed + race.cancelled == 500);
 }

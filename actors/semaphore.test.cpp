@@ -175,47 +175,40 @@ CO_TEST_CASE("a cancelled waiter in front lets those behind it in")
 
 CO_TEST_CASE("no wake-up is lost when a stop races with a release")
 {
-    auto one = rt.spawn_on<place>(rt.new_loop("stopped"));
-    auto two = rt.spawn_on<place>(rt.new_loop("behind it"));
-    auto three = rt.spawn_on<place>(rt.new_loop("releases"));
-    int given = 0;
-    int cancelled = 0;
+    auto third = rt.spawn_on<place>(rt.new_loop("behind it"));
+    test::stop_race race(rt);
     int behind = 0;
-    for (int round = 0; round < 1000; ++round) {
+    for (int round = 0; round < 500; ++round) {
         semaphore s(1);
-        stop_source source;
-        auto held = co_await s.acquire();
-        auto takes = [&]() -> task<> { auto permit = co_await s.acquire(); };
-        std::function<task<>()> stopped = [&]() -> task<> {
-            auto outcome = co_await test::under(source.token(), takes());
-            ++(outcome ? given : cancelled);
-        };
-        std::function<task<>()> waits = [&]() -> task<> {
-            co_await takes();
+        auto held = s.try_acquire();
+        auto first = [&]() -> task<> { auto permit = co_await s.acquire(); };
+        std::function<task<>()> second = [&]() -> task<> {
+            auto permit = co_await s.acquire();
             ++behind;
         };
-        std::function<task<>()> releases = [&]() -> task<> {
-            held.release();
-            co_return;
-        };
-        std::vector<task<>> all;
-        all.push_back(ask<&place::run>(one, stopped));
-        all.push_back(ask<&place::run>(two, waits));
-        all.push_back(ask<&place::run>(three, releases));
-        auto body = [&](scope& sc) -> task<> {
-            for (auto& t : all) {
-                sc.start(std::move(t));
-            }
-            for (int i = 0; i < round % 4; ++i) {
-                co_await this_task::yield();
-            }
-            source.request_stop();
-        };
-        co_await with_scope(body);
+        std::function<void()> releases = [&] { held.release(); };
+        // The second waiter comes before, behind or after the first; it gets its permit in any case.
+        co_await when_all(race.run(round, first(), releases), ask<&place::run>(third, second));
         CHECK(s.available() == 1);
     }
-    CHECK(given + cancelled == 1000);
-    CHECK(behind == 1000);
+    CHECK(race.completed + race.cancelled == 500);
+    CHECK(behind == 500);
+}
+
+CO_TEST_CASE("no wake-up is lost when a stop takes out the waiter in front of a smaller request")
+{
+    auto third = rt.spawn_on<place>(rt.new_loop("behind it"));
+    test::stop_race race(rt);
+    for (int round = 0; round < 500; ++round) {
+        semaphore s(3);
+        auto held = s.try_acquire(2);
+        auto all = [&]() -> task<> { auto permit = co_await s.acquire(3); };
+        std::function<task<>()> one = [&]() -> task<> { auto permit = co_await s.acquire(1); };
+        std::function<void()> releases = [&] { held.release(); };
+        co_await when_all(race.run(round, all(), releases), ask<&place::run>(third, one));
+        CHECK(s.available() == 3);
+    }
+    CHECK(race.completed + race.cancelled == 500);
 }
 
 CO_TEST_CASE("units are neither lost nor made when many threads acquire, release and stop")

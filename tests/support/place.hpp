@@ -1,14 +1,20 @@
 #pragma once
 
 #include <plait/actors/actor.hpp>
+#include <plait/actors/runtime.hpp>
+#include <plait/actors/scope.hpp>
 
+#include <atomic>
 #include <functional>
 
 namespace plait::test {
 
-/// Runs coroutines on its executor: on a loop of its own, a second thread for a test.
+/// Runs coroutines and functions on its executor: on a loop of its own, a second thread for a test.
 struct place : actor {
     task<> run(std::function<task<>()> body) { co_await body(); }
+    void call(std::function<void()> f) { f(); }
+    /// Answers when what was asked before has begun.
+    void look() {}
 };
 
 /// Awaits `t` under a stop token of the test's own.
@@ -19,5 +25,66 @@ task<result<T>> under(stop_token stop, task<T> t)
     context.stop = stop;
     co_return co_await detail::result_with_context(std::move(t), context);
 }
+
+/// Lets a stop race with what completes a wait: the wait is on one thread, its completion on another, the stop on the
+/// test's own. By turns one of the last two sets off the other, after a few instructions more in each round, so that
+/// both orders come up and now and then neither is ahead.
+class stop_race {
+public:
+    explicit stop_race(runtime& rt)
+        : waiter_(rt.spawn_on<place>(rt.new_loop("waits")))
+        , completer_(rt.spawn_on<place>(rt.new_loop("completes")))
+    {
+    }
+
+    /// Returns when `waits` has ended, completed or cancelled, and `completes` has returned.
+    task<> run(int round, task<> waits, std::function<void()> completes)
+    {
+        stop_source source;
+        result<void> outcome;
+        std::atomic<bool> ready{false};
+        std::atomic<bool> go{false};
+        std::function<task<>()> wait = [&]() -> task<> { outcome = co_await under(source.token(), std::move(waits)); };
+        bool stop_first = round % 2 == 0;
+        auto dawdle = [round] {
+            for (std::atomic<int> left = round / 2 % 64; left > 0; --left) {
+            }
+        };
+        std::function<void()> complete = [&] {
+            ready = true;
+            while (stop_first && !go) {
+            }
+            if (!stop_first) dawdle();
+            completes();
+        };
+        task<> waiting = ask<&place::run>(waiter_, wait);
+        task<> completing = ask<&place::call>(completer_, complete);
+        auto body = [&](scope& s) -> task<> {
+            s.start(std::move(waiting));
+            co_await this_task::yield();         // it was asked,
+            co_await ask<&place::look>(waiter_); // and waits
+            s.start(std::move(completing));
+            while (!ready) {
+                co_await this_task::yield();
+            }
+            go = true;
+            if (stop_first) dawdle();
+            source.request_stop();
+        };
+        co_await with_scope(body);
+        if (outcome) {
+            ++completed;
+        } else if (outcome.error() == errc::cancelled) {
+            ++cancelled;
+        }
+    }
+
+    int completed = 0;
+    int cancelled = 0;
+
+private:
+    ref<place> waiter_;
+    ref<place> completer_;
+};
 
 } // namespace plait::test
