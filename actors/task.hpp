@@ -292,13 +292,28 @@ detail::result_request<Operation> as_result(Operation&& op) noexcept
     return detail::result_request<Operation>(op);
 }
 
-/// Runs `t` to its end whatever stop is requested of the caller: for cleaning up.
+namespace detail {
+
+/// A task, or what becomes one, like an ask.
 template<class T>
-task<T> shield(task<T> t)
+concept taskable = requires { typename T::value_type; } && std::convertible_to<T, task<typename T::value_type>>;
+
+template<class T>
+task<T> without_stop(task<T> t)
 {
-    task_context context = co_await detail::current_context();
+    task_context context = co_await current_context();
     context.stop = {};
-    co_return co_await detail::with_context(std::move(t), context);
+    co_return co_await with_context(std::move(t), context);
+}
+
+} // namespace detail
+
+/// Runs `t` (a task, or what becomes one, like an ask) to its end whatever stop is requested of the caller, before or
+/// meanwhile: for cleaning up. The caller waits for it as for any other.
+template<detail::taskable T>
+task<typename T::value_type> shield(T t)
+{
+    return detail::without_stop(task<typename T::value_type>(std::move(t)));
 }
 
 /// Calls the coroutine function `f` and keeps it alive until its task ends: a capturing lambda's captures live in the

@@ -246,6 +246,50 @@ TEST_CASE("shield lets clean-up finish after a stop")
     CHECK(cleaned);
 }
 
+namespace {
+
+struct ledger : actor {
+    task<> write()
+    {
+        co_await this_task::yield();
+        ++entries_;
+    }
+    int entries() { return entries_; }
+    int entries_ = 0;
+};
+
+} // namespace
+
+CO_TEST_CASE("a shielded ask is sent and waited for after a stop, and the next await is cancelled")
+{
+    auto book = rt.spawn<ledger>();
+    event go_on;
+    std::string trace;
+    auto works = [&]() -> task<> {
+        auto clean_up = [&]() -> task<> {
+            co_await go_on.wait(); // the stop comes while it waits
+            co_await ask<&ledger::write>(book);
+            trace += "cleaned ";
+        };
+        co_await shield(clean_up());
+        co_await shield(ask<&ledger::write>(book));
+        auto next = co_await as_result(go_on.wait());
+        trace += next.error() == errc::cancelled ? "cancelled" : "went on";
+    };
+    auto body = [&](scope& s) -> task<> {
+        s.start(works);
+        co_await this_task::yield();
+        s.request_stop();
+        co_await this_task::yield();
+        CHECK(trace.empty());
+        go_on.set();
+    };
+    co_await with_scope(body);
+    CHECK(trace == "cleaned cancelled");
+    auto entries = co_await ask<&ledger::entries>(book);
+    CHECK(entries == 2);
+}
+
 CO_TEST_CASE("frames of every size are recycled")
 {
     for (int i = 0; i < 100; ++i) {

@@ -118,10 +118,6 @@ value_of<T> take_value(member<T>& m)
     }
 }
 
-/// A task, or what becomes one, like an ask.
-template<class T>
-concept taskable = requires { typename T::value_type; } && std::convertible_to<T, task<typename T::value_type>>;
-
 template<class R>
 using range_element = std::remove_cvref_t<decltype(*std::begin(std::declval<R&>()))>;
 
