@@ -132,6 +132,34 @@ CO_TEST_CASE("a permit that was granted before the stop is given")
     CHECK(s.available() == 1);
 }
 
+CO_TEST_CASE("neither a release nor a stop resumes anybody inside the call")
+{
+    semaphore s(1);
+    auto held = s.try_acquire();
+    stop_source source;
+    int resumed = 0;
+    auto takes = [&]() -> task<> { auto permit = co_await s.acquire(); };
+    auto stopped = [&]() -> task<> {
+        auto outcome = co_await test::under(source.token(), takes());
+        CHECK(outcome.error() == errc::cancelled);
+        ++resumed;
+    };
+    auto served = [&]() -> task<> {
+        co_await takes();
+        ++resumed;
+    };
+    auto body = [&](scope& all) -> task<> {
+        all.start(stopped);
+        all.start(served);
+        co_await this_task::yield();
+        source.request_stop();
+        held.release();
+        CHECK(resumed == 0);
+    };
+    co_await with_scope(body);
+    CHECK(resumed == 2);
+}
+
 CO_TEST_CASE("a stop refuses an acquire that could have gone on")
 {
     semaphore s(1);

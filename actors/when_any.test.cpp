@@ -137,6 +137,17 @@ CO_TEST_CASE("a stop of who waits for any is cancelled")
     co_await with_scope(body);
 }
 
+CO_TEST_CASE("tasks that end at once do so also under a stop that came before")
+{
+    stop_source source;
+    source.request_stop();
+    auto first = co_await test::under(source.token(), when_any(number_after(0, 1), wait_forever(), number_after(0, 2)));
+    REQUIRE(first.has_value());
+    CHECK(first.value().index() == 0);
+    auto none = co_await test::under(source.token(), when_any(wait_forever(), wait_forever()));
+    CHECK(none.error() == errc::cancelled);
+}
+
 CO_TEST_CASE("what a loser holds goes before when_any returns")
 {
     auto held = std::make_shared<int>(1);
