@@ -1,12 +1,14 @@
 #include <plait/tests/support/co_test.hpp>
 #include <plait/tests/support/place.hpp>
 
+#include <plait/actors/event.hpp>
 #include <plait/actors/scope.hpp>
 #include <plait/actors/semaphore.hpp>
 
 #include <array>
 #include <atomic>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace plait;
@@ -206,45 +208,52 @@ CO_TEST_CASE("no wake-up is lost when a stop races with a release")
     auto third = rt.spawn_on<place>(rt.new_loop("behind it"));
     test::stop_race race(rt);
     int behind = 0;
-    for (int round = 0; round < 500; ++round) {
+    for (int round = 0; round < 1000; ++round) {
         semaphore s(1);
         auto held = s.try_acquire();
-        auto first = [&]() -> task<> { auto permit = co_await s.acquire(); };
+        event asked;
+        if (round % 2 == 0) asked.set();
+        auto first = [&]() -> task<> {
+            asked.set();
+            auto permit = co_await s.acquire();
+        };
         std::function<task<>()> second = [&]() -> task<> {
+            co_await asked.wait();
             auto permit = co_await s.acquire();
             ++behind;
         };
         std::function<void()> releases = [&] { held.release(); };
-        // The second waiter comes before, behind or after the first; it gets its permit in any case.
-        co_await when_all(race.run(round, first(), releases), ask<&place::run>(third, second));
+        // The second comes before the first or behind it; it gets its permit in any case.
+        co_await when_all(race.run(first(), releases), ask<&place::run>(third, second));
         CHECK(s.available() == 1);
     }
-    CHECK(race.completed + race.cancelled == 500);
-    CHECK(behind == 500);
+    CHECK(race.completed + race.cancelled == 1000);
+    CHECK(behind == 1000);
 }
 
 CO_TEST_CASE("no wake-up is lost when a stop takes out the waiter in front of a smaller request")
 {
     auto third = rt.spawn_on<place>(rt.new_loop("behind it"));
     test::stop_race race(rt);
-    for (int round = 0; round < 500; ++round) {
+    for (int round = 0; round < 1000; ++round) {
         semaphore s(3);
         auto held = s.try_acquire(2);
         auto all = [&]() -> task<> { auto permit = co_await s.acquire(3); };
         std::function<task<>()> one = [&]() -> task<> { auto permit = co_await s.acquire(1); };
         std::function<void()> releases = [&] { held.release(); };
-        co_await when_all(race.run(round, all(), releases), ask<&place::run>(third, one));
+        co_await when_all(race.run(all(), releases), ask<&place::run>(third, one));
         CHECK(s.available() == 3);
     }
-    CHECK(race.completed + race.cancelled == 500);
+    CHECK(race.completed + race.cancelled == 1000);
 }
 
 CO_TEST_CASE("units are neither lost nor made when many threads acquire, release and stop")
 {
     constexpr int places = 3;
-    constexpr int rounds = 2000;
+    constexpr int rounds = 20'000;
     semaphore s(3);
     std::atomic<int> held{0};
+    std::atomic<int> acquired{0};
     std::atomic<bool> too_many{false};
     std::atomic<int> ended{0};
     std::array<stop_source, places> sources;
@@ -252,6 +261,7 @@ CO_TEST_CASE("units are neither lost nor made when many threads acquire, release
         auto units = static_cast<std::size_t>(n % 3 + 1);
         for (int i = 0; i < rounds; ++i) {
             auto permit = co_await s.acquire(units);
+            ++acquired;
             if (held.fetch_add(n % 3 + 1) + n % 3 + 1 > 3) too_many = true;
             if (i % 8 == 0) co_await this_task::yield();
             held.fetch_sub(n % 3 + 1);
@@ -270,8 +280,9 @@ CO_TEST_CASE("units are neither lost nor made when many threads acquire, release
         for (auto& t : all) {
             sc.start(std::move(t));
         }
-        for (int i = 0; i < rounds / 2; ++i) {
+        while (acquired < rounds) {
             co_await this_task::yield();
+            std::this_thread::yield();
         }
         for (auto& source : sources) {
             source.request_stop();

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <functional>
+#include <thread>
 
 namespace plait::test {
 
@@ -27,8 +28,7 @@ task<result<T>> under(stop_token stop, task<T> t)
 }
 
 /// Lets a stop race with what completes a wait: the wait is on one thread, its completion on another, the stop on the
-/// test's own. By turns one of the last two sets off the other, after a few instructions more in each round, so that
-/// both orders come up and now and then neither is ahead.
+/// test's own. The last two go off together, and who was ahead waits a little longer the next time: so they soon meet.
 class stop_race {
 public:
     explicit stop_race(runtime& rt)
@@ -38,23 +38,19 @@ public:
     }
 
     /// Returns when `waits` has ended, completed or cancelled, and `completes` has returned.
-    task<> run(int round, task<> waits, std::function<void()> completes)
+    task<> run(task<> waits, std::function<void()> completes)
     {
         stop_source source;
         result<void> outcome;
         std::atomic<bool> ready{false};
         std::atomic<bool> go{false};
         std::function<task<>()> wait = [&]() -> task<> { outcome = co_await under(source.token(), std::move(waits)); };
-        bool stop_first = round % 2 == 0;
-        auto dawdle = [round] {
-            for (std::atomic<int> left = round / 2 % 64; left > 0; --left) {
-            }
-        };
         std::function<void()> complete = [&] {
             ready = true;
-            while (stop_first && !go) {
+            for (int i = 0; !go; ++i) {
+                if (i > 1000) std::this_thread::yield(); // the other may need this very core
             }
-            if (!stop_first) dawdle();
+            dawdle(-delay_);
             completes();
         };
         task<> waiting = ask<&place::run>(waiter_, wait);
@@ -64,14 +60,16 @@ public:
             co_await this_task::yield();         // it was asked,
             co_await ask<&place::look>(waiter_); // and waits
             s.start(std::move(completing));
-            while (!ready) {
-                co_await this_task::yield();
+            co_await this_task::yield();
+            for (int i = 0; !ready; ++i) {
+                if (i > 1000) std::this_thread::yield();
             }
             go = true;
-            if (stop_first) dawdle();
+            dawdle(delay_);
             source.request_stop();
         };
         co_await with_scope(body);
+        delay_ += outcome ? -1 : 1;
         if (outcome) {
             ++completed;
         } else if (outcome.error() == errc::cancelled) {
@@ -83,6 +81,17 @@ public:
     int cancelled = 0;
 
 private:
+    /// Eight steps are a yield, so that it also works where both share a core.
+    static void dawdle(int steps)
+    {
+        for (int i = 1; i <= steps; ++i) {
+            if (i % 8 == 0) std::this_thread::yield();
+            for (std::atomic<int> left = 8; left > 0; --left) {
+            }
+        }
+    }
+
+    int delay_ = 0; ///< steps that the stop waits, or, below zero, the completion
     ref<place> waiter_;
     ref<place> completer_;
 };
