@@ -135,8 +135,7 @@ void clock::fire(time_point t) noexcept
 
 void clock::sleep_operation::await_resume()
 {
-    on_stop_.reset();
-    if (timer_.cancelled) throw error(errc::cancelled, "sleeping");
+    if (!end()) throw error(errc::cancelled, "sleeping");
 }
 
 time_point manual_clock::now() const noexcept

@@ -113,6 +113,14 @@ public:
 
     void await_resume();
 
+protected:
+    /// Ends the wait; false when a stop cut it short.
+    bool end() noexcept
+    {
+        on_stop_.reset();
+        return !timer_.cancelled;
+    }
+
 private:
     clock& clock_;
     detail::timer timer_;

@@ -4,19 +4,21 @@
 
 namespace plait {
 
-/// A flag that coroutines of any executor wait for. Stays set until reset.
+/// A flag that coroutines of any executor wait for. Stays set until reset. Outlives its waiters; the last of them to
+/// resume may destroy it.
 class event {
 public:
     event() = default;
     ~event();
 
     bool is_set() const noexcept;
-    /// Sets it and resumes all that wait; from any thread. A waiter may destroy the event when it resumes.
+    /// Sets it and resumes all that wait, in the order in which they came; from any thread.
     void set() noexcept;
     void reset() noexcept;
 
     class wait_operation;
-    /// `co_await e.wait()`: returns when it is set; throws `errc::cancelled` after a stop.
+    /// `co_await e.wait()`: returns when it is set; throws `errc::cancelled` after a stop. A reset does not take back
+    /// what an earlier set has given to those who waited.
     [[nodiscard]] wait_operation wait() noexcept;
 
 private:
@@ -27,8 +29,10 @@ private:
 
 class event::wait_operation {
 public:
-    explicit wait_operation(event& e) noexcept
+    /// `what` is the context of the error, for what is built on an event.
+    explicit wait_operation(event& e, char const* what = "waiting for an event") noexcept
         : event_(e)
+        , what_(what)
     {
     }
 
@@ -52,6 +56,7 @@ private:
     bool begin() noexcept;
 
     event& event_;
+    char const* what_;
     detail::waiter waiter_;
     bool cancelled_ = false;
 };

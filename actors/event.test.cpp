@@ -1,7 +1,10 @@
 #include <plait/tests/support/co_test.hpp>
+#include <plait/tests/support/place.hpp>
 
 #include <plait/actors/event.hpp>
 #include <plait/actors/scope.hpp>
+
+#include <string>
 
 using namespace plait;
 
@@ -44,4 +47,37 @@ CO_TEST_CASE("a waiter may destroy the event that another thread has just set")
         co_await tell<&setter::set>(other, e.get());
         co_await e->wait();
     }
+}
+
+CO_TEST_CASE("those who waited when an event was set go on although it was reset at once")
+{
+    event e;
+    std::string order;
+    auto waits = [&](char name) -> task<> {
+        co_await e.wait();
+        order += name;
+    };
+    auto body = [&](scope& s) -> task<> {
+        s.start(waits, 'a');
+        s.start(waits, 'b');
+        s.start(waits, 'c');
+        co_await this_task::yield();
+        e.set();
+        e.reset();
+    };
+    co_await with_scope(body);
+    CHECK(order == "abc");
+    CHECK(!e.is_set());
+}
+
+CO_TEST_CASE("a stop that races with setting an event resumes once")
+{
+    test::stop_race race(rt);
+    for (int round = 0; round < 1000; ++round) {
+        event e;
+        auto waits = [&]() -> task<> { co_await e.wait(); };
+        std::function<void()> sets = [&] { e.set(); };
+        co_await race.run(waits(), sets);
+    }
+    CHECK(race.completed + race.cancelled == 1000);
 }

@@ -16,9 +16,16 @@
 
 #include <plait/actors/asio.hpp>
 #include <plait/actors/channel.hpp>
+#include <plait/actors/event.hpp>
+#include <plait/actors/gate.hpp>
 #include <plait/actors/generator.hpp>
+#include <plait/actors/latch.hpp>
 #include <plait/actors/runtime.hpp>
 #include <plait/actors/scope.hpp>
+#include <plait/actors/semaphore.hpp>
+#include <plait/actors/timeout.hpp>
+#include <plait/actors/when_all.hpp>
+#include <plait/actors/when_any.hpp>
 #include <plait/tests/support/co_test.hpp>
 
 using namespace plait;
@@ -39,6 +46,11 @@ task<int> twice()
     co_return a + b;
 }
 // [task]
+
+task<std::string> hello()
+{
+    co_return "hello";
+}
 
 // [actor]
 class account : public actor {
@@ -159,6 +171,110 @@ CO_TEST_CASE("the guide: stopping")
     // [stop]
 }
 
+CO_TEST_CASE("the guide: several at once")
+{
+    auto yours = rt.spawn<account>(5);
+    auto mine = rt.spawn<account>(7);
+    // [all]
+    auto [a, b, text] = co_await when_all(ask<&account::balance>(mine), twice(), hello());
+    // [all]
+    CHECK(a == 7);
+    CHECK(b == 84);
+    CHECK(text == "hello");
+
+    event never;
+    auto waits = [&]() -> task<> { co_await never.wait(); };
+    int n = 0;
+    // [any]
+    auto first = co_await when_any(waits(), twice());
+    if (first.index() == 1) n = std::get<1>(first); // waits() was stopped, and has ended
+    // [any]
+    CHECK(n == 84);
+
+    // [timeout]
+    auto sum = co_await as_result(timeout(rt.clock(), 20ms, ask<&account::balance>(mine)));
+    auto late = co_await as_result(timeout(rt.clock(), 1ms, waits()));
+    // late.error() == errc::deadline_exceeded, and == std::errc::timed_out
+    // [timeout]
+    CHECK((sum.has_value() || sum.error() == std::errc::timed_out));
+    CHECK(late.error() == errc::deadline_exceeded);
+    CHECK(late.error() == std::errc::timed_out);
+
+    auto body = [&](scope& s) -> task<> {
+        // [shield]
+        auto pays_back = [&]() -> task<> {
+            auto wait = co_await as_result(never.wait());       // a stop ends the wait,
+            co_await shield(ask<&account::deposit>(yours, 30)); // is not seen here,
+            std::move(wait).value();                            // and goes on
+        };
+        // [shield]
+        s.start(pays_back);
+        co_await this_task::yield();
+        s.request_stop();
+    };
+    co_await with_scope(body);
+    auto balance = co_await ask<&account::balance>(yours);
+    CHECK(balance == 35);
+}
+
+CO_TEST_CASE("the guide: an event")
+{
+    // [event]
+    event ready;
+    auto waits = [&]() -> task<> { co_await ready.wait(); };
+    auto sets = [&]() -> task<> {
+        ready.set();
+        co_return;
+    };
+    co_await when_all(waits(), waits(), sets());
+    // [event]
+    CHECK(ready.is_set());
+}
+
+CO_TEST_CASE("the guide: a semaphore")
+{
+    // [semaphore]
+    semaphore budget(64 * 1024); // bytes under way
+    auto sends = [&](std::size_t bytes) -> task<> {
+        auto permit = co_await budget.acquire(bytes);
+        co_await this_task::yield(); // the work
+    }; // the bytes are free again
+    co_await when_all(sends(40'000), sends(40'000), sends(10));
+    // [semaphore]
+    CHECK(budget.available() == budget.capacity());
+}
+
+CO_TEST_CASE("the guide: a latch")
+{
+    // [latch]
+    latch loaded(2);
+    auto loads = [&]() -> task<> {
+        co_await this_task::yield(); // the work
+        loaded.count_down();
+    };
+    auto serves = [&]() -> task<> { co_await loaded.wait(); };
+    co_await when_all(serves(), loads(), loads());
+    // [latch]
+    CHECK(loaded.try_wait());
+}
+
+CO_TEST_CASE("the guide: a gate")
+{
+    // [gate]
+    gate open;
+    auto request = [&]() -> task<bool> {
+        if (!open.try_enter()) co_return false; // or hold(), which throws errc::closed
+        co_await this_task::yield();            // the work
+        open.leave();
+        co_return true;
+    };
+    auto shuts_down = [&]() -> task<> { co_await open.close(); }; // nobody enters any more; returns when all have left
+    auto [served, nothing, refused] = co_await when_all(request(), shuts_down(), request());
+    // [gate]
+    CHECK(served);
+    CHECK(!refused);
+}
+
 TEST_CASE("the guide: Asio")
 {
     runtime rt;
@@ -212,5 +328,5 @@ TEST_CASE("the guide shows the programs that are compiled here")
             ++programs;
         }
     }
-    CHECK(programs == 8);
+    CHECK(programs == 16);
 }

@@ -10,17 +10,6 @@ using namespace plait;
 
 namespace {
 
-task<int> number(int n)
-{
-    co_await this_task::yield();
-    co_return n;
-}
-
-task<> this_task_yields()
-{
-    co_await this_task::yield();
-}
-
 task<> wait_forever()
 {
     event never;
@@ -160,40 +149,6 @@ CO_TEST_CASE("a task may start others in its scope while the scope joins")
     };
     co_await with_scope(body);
     CHECK(ended == 10);
-}
-
-CO_TEST_CASE("when_all gives every value")
-{
-    auto [a, nothing, c] = co_await when_all(number(1), this_task_yields(), number(4));
-    CHECK(a == 1);
-    CHECK(nothing == std::monostate());
-    CHECK(c == 4);
-}
-
-CO_TEST_CASE("when_all of a vector keeps the order")
-{
-    std::vector<task<int>> tasks;
-    for (int i = 0; i < 100; ++i) {
-        tasks.push_back(number(i));
-    }
-    auto values = co_await when_all(std::move(tasks));
-    bool ordered = values.size() == 100;
-    for (int i = 0; ordered && i < 100; ++i) {
-        ordered = values[static_cast<std::size_t>(i)] == i;
-    }
-    CHECK(ordered);
-}
-
-CO_TEST_CASE("when_all of nothing is done at once")
-{
-    auto values = co_await when_all(std::vector<task<int>>());
-    CHECK(values.empty());
-}
-
-CO_TEST_CASE("when_all cancels the others when one fails")
-{
-    auto outcome = co_await as_result(when_all(wait_forever(), fail_with("one"), wait_forever()));
-    CHECK(what(outcome.failure()) == "one");
 }
 
 CO_TEST_CASE("a hundred thousand waiting tasks are cancelled by one stop")

@@ -205,13 +205,115 @@ detail::task_awaiter<T, true> as_result(task<T> t) noexcept
     return detail::task_awaiter<T, true>(detail::task_access::release(t));
 }
 
-/// Runs `t` to its end whatever stop is requested of the caller: for cleaning up.
+namespace detail {
+
+/// What co_await takes as it is: the operations of channels, events, clocks and the like.
 template<class T>
-task<T> shield(task<T> t)
+concept operation = requires(std::remove_reference_t<T>& op) {
+    op.await_ready();
+    op.await_resume();
+};
+
+/// Awaits an operation and keeps what it throws.
+template<class Operation>
+class result_awaiter {
+    using value_type = decltype(std::declval<Operation&>().await_resume());
+
+public:
+    explicit result_awaiter(Operation& op) noexcept
+        : operation_(&op)
+    {
+    }
+
+    bool await_ready() { return operation_->await_ready(); }
+
+    template<class P>
+    bool await_suspend(std::coroutine_handle<P> h)
+    {
+        try {
+            if constexpr (std::is_void_v<decltype(operation_->await_suspend(h))>) {
+                operation_->await_suspend(h);
+                return true;
+            } else {
+                return operation_->await_suspend(h);
+            }
+        } catch (...) {
+            failure_ = std::current_exception();
+            return false;
+        }
+    }
+
+    result<value_type> await_resume() noexcept
+    {
+        result<value_type> outcome;
+        if (failure_) {
+            outcome.fail(std::move(failure_));
+            return outcome;
+        }
+        try {
+            if constexpr (std::is_void_v<value_type>) {
+                operation_->await_resume();
+                outcome.emplace();
+            } else {
+                outcome.emplace(operation_->await_resume());
+            }
+        } catch (...) {
+            outcome.fail(std::current_exception());
+        }
+        return outcome;
+    }
+
+private:
+    Operation* operation_;
+    std::exception_ptr failure_;
+};
+
+/// An operation whose outcome is wanted; awaited in the expression that makes it, since it refers to the operation.
+template<class Operation>
+class [[nodiscard]] result_request {
+public:
+    explicit result_request(Operation& op) noexcept
+        : operation_(op)
+    {
+    }
+    result_awaiter<Operation> operator co_await() && noexcept { return result_awaiter<Operation>(operation_); }
+
+private:
+    Operation& operation_;
+};
+
+} // namespace detail
+
+/// The same for an operation: `co_await as_result(c.receive())`, in one expression.
+template<detail::operation Operation>
+    requires(!std::is_lvalue_reference_v<Operation>)
+detail::result_request<Operation> as_result(Operation&& op) noexcept
 {
-    task_context context = co_await detail::current_context();
+    return detail::result_request<Operation>(op);
+}
+
+namespace detail {
+
+/// A task, or what becomes one, like an ask.
+template<class T>
+concept taskable = requires { typename T::value_type; } && std::convertible_to<T, task<typename T::value_type>>;
+
+template<class T>
+task<T> without_stop(task<T> t)
+{
+    task_context context = co_await current_context();
     context.stop = {};
-    co_return co_await detail::with_context(std::move(t), context);
+    co_return co_await with_context(std::move(t), context);
+}
+
+} // namespace detail
+
+/// Runs `t` (a task, or what becomes one, like an ask) to its end whatever stop is requested of the caller, before or
+/// meanwhile: for cleaning up. The caller waits for it as for any other.
+template<detail::taskable T>
+task<typename T::value_type> shield(T t)
+{
+    return detail::without_stop(task<typename T::value_type>(std::move(t)));
 }
 
 /// Calls the coroutine function `f` and keeps it alive until its task ends: a capturing lambda's captures live in the

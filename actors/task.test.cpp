@@ -1,9 +1,11 @@
 #include <plait/tests/support/co_test.hpp>
 
+#include <plait/actors/channel.hpp>
 #include <plait/actors/event.hpp>
 #include <plait/actors/scope.hpp>
 
 #include <array>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -244,6 +246,50 @@ TEST_CASE("shield lets clean-up finish after a stop")
     CHECK(cleaned);
 }
 
+namespace {
+
+struct ledger : actor {
+    task<> write()
+    {
+        co_await this_task::yield();
+        ++entries_;
+    }
+    int entries() { return entries_; }
+    int entries_ = 0;
+};
+
+} // namespace
+
+CO_TEST_CASE("a shielded ask is sent and waited for after a stop, and the next await is cancelled")
+{
+    auto book = rt.spawn<ledger>();
+    event go_on;
+    std::string trace;
+    auto works = [&]() -> task<> {
+        auto clean_up = [&]() -> task<> {
+            co_await go_on.wait(); // the stop comes while it waits
+            co_await ask<&ledger::write>(book);
+            trace += "cleaned ";
+        };
+        co_await shield(clean_up());
+        co_await shield(ask<&ledger::write>(book));
+        auto next = co_await as_result(go_on.wait());
+        trace += next.error() == errc::cancelled ? "cancelled" : "went on";
+    };
+    auto body = [&](scope& s) -> task<> {
+        s.start(works);
+        co_await this_task::yield();
+        s.request_stop();
+        co_await this_task::yield();
+        CHECK(trace.empty());
+        go_on.set();
+    };
+    co_await with_scope(body);
+    CHECK(trace == "cleaned cancelled");
+    auto entries = co_await ask<&ledger::entries>(book);
+    CHECK(entries == 2);
+}
+
 CO_TEST_CASE("frames of every size are recycled")
 {
     for (int i = 0; i < 100; ++i) {
@@ -279,4 +325,56 @@ CO_TEST_CASE("every frame knows where it awaits and for whom")
     CHECK(outer.line == line);
     CHECK(inner.line == line - 3);
     CHECK(std::string(inner.file).ends_with("task.test.cpp"));
+}
+
+CO_TEST_CASE("as_result gives the outcome of an operation without throwing")
+{
+    channel<std::unique_ptr<int>> c(1);
+    auto sent = co_await as_result(c.send(std::make_unique<int>(7)));
+    CHECK(sent.has_value());
+    auto received = co_await as_result(c.receive());
+    REQUIRE(received.has_value());
+    CHECK(**received.value() == 7);
+    c.close();
+    auto late = co_await as_result(c.send(std::make_unique<int>(8)));
+    CHECK(late.error() == errc::closed);
+    auto yielded = co_await as_result(this_task::yield());
+    CHECK(yielded.has_value());
+    auto slept = co_await as_result(rt.clock().sleep_for(duration(1)));
+    CHECK(slept.has_value());
+
+    event never;
+    errc end{};
+    auto waits = [&]() -> task<> {
+        auto outcome = co_await as_result(never.wait());
+        end = static_cast<errc>(outcome.error().value());
+    };
+    auto body = [&](scope& s) -> task<> {
+        s.start(waits);
+        co_await this_task::yield();
+        s.request_stop();
+    };
+    co_await with_scope(body);
+    CHECK(end == errc::cancelled);
+}
+
+namespace {
+
+/// Fails before it has suspended anybody.
+struct refuses_to_suspend {
+    bool await_ready() const noexcept { return false; }
+    template<class P>
+    bool await_suspend(std::coroutine_handle<P>)
+    {
+        throw std::runtime_error("not now");
+    }
+    void await_resume() const noexcept {}
+};
+
+} // namespace
+
+CO_TEST_CASE("as_result keeps what an operation throws when it begins")
+{
+    auto outcome = co_await as_result(refuses_to_suspend());
+    CHECK(outcome.error() == errc::engine_failed);
 }

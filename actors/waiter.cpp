@@ -6,9 +6,7 @@ void waiter::claim::operator()() const noexcept
 {
     {
         std::lock_guard lock(*self->mutex_);
-        if (!self->linked_) return;
-        self->list_->remove(*self);
-        self->cancelled_ = true;
+        if (!self->list_->cancel(*self)) return;
     }
     self->post();
 }
@@ -27,6 +25,14 @@ void waiter_list::remove(waiter& w) noexcept
     (w.previous_ ? w.previous_->next_ : first_) = w.next_;
     (w.next_ ? w.next_->previous_ : last_) = w.previous_;
     w.linked_ = false;
+}
+
+bool waiter_list::cancel(waiter& w) noexcept
+{
+    if (!w.linked_) return false;
+    remove(w);
+    w.cancelled_ = true;
+    return true;
 }
 
 waiter* waiter_list::pop_front() noexcept

@@ -61,6 +61,9 @@ public:
     void push_back(waiter& w) noexcept;
     void remove(waiter& w) noexcept;
 
+    /// Claims `w` for a stop; false when it was claimed before.
+    bool cancel(waiter& w) noexcept;
+
     /// Claims the oldest; null when there is none.
     waiter* pop_front() noexcept;
 
