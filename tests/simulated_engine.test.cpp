@@ -88,7 +88,9 @@ TEST_CASE("requests that are cancelled, time out or lose their reader give every
         frame_check frames;
         auto body = [&]() -> task<> {
             auto const admit = all.home().random_seed() % 2 == 0 ? admission::overcommit : admission::reserve;
-            auto running = co_await open(all.home(), small_engine(model.path(), admit));
+            auto options = small_engine(model.path(), admit);
+            options.kv_tokens = 256; // each fits alone
+            auto running = co_await open(all.home(), std::move(options));
             auto everyone = [&](scope& s) -> task<> {
                 for (std::uint64_t i = 0; i < 6; ++i)
                     s.start(visit(running, all.home().random_seed()));
