@@ -3,6 +3,7 @@
 #include <cctype>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include <plait/actors/runtime.hpp>
 #include <plait/actors/scope.hpp>
 #include <plait/actors/semaphore.hpp>
+#include <plait/actors/simulation.hpp>
 #include <plait/actors/timeout.hpp>
 #include <plait/actors/when_all.hpp>
 #include <plait/actors/when_any.hpp>
@@ -299,6 +301,28 @@ TEST_CASE("the guide: waiting for Asio")
     CHECK(line.get() == "hello\n");
 }
 
+TEST_CASE("the guide: simulation")
+{
+    // [simulation]
+    auto transfers = [](simulation& all) {
+        auto body = [&all]() -> task<> {
+            auto mine = all.home().spawn<account>(100);
+            auto yours = all.home().spawn<account>(0);
+            co_await when_all(ask<&account::transfer>(mine, yours, 30), ask<&account::transfer>(mine, yours, 80));
+            long left = co_await ask<&account::balance>(mine);
+            if (left < 0) throw std::runtime_error("overdrawn");
+        };
+        all.run(body());
+    };
+    auto hunted = explore_seeds(transfers, 1, 1000); // hunted.seed is the one that failed, if hunted.failure is set
+    auto proved = explore_all(transfers, 1'000'000); // proved.complete: there is no other order
+    // [simulation]
+    CHECK(!hunted.failure);
+    CHECK(hunted.runs == 1000);
+    CHECK(proved.complete);
+    CHECK(!proved.failure);
+}
+
 TEST_CASE("the guide shows the programs that are compiled here")
 {
     auto read = [](char const* path) {
@@ -328,5 +352,5 @@ TEST_CASE("the guide shows the programs that are compiled here")
             ++programs;
         }
     }
-    CHECK(programs == 16);
+    CHECK(programs == 17);
 }
