@@ -71,7 +71,8 @@ std::string busy(simulation& all)
             for (int i = 0; i < 10; ++i) {
                 auto got = co_await pipe.receive();
                 log += std::to_string(got.value()) + " ";
-                co_await ask<&account::add>(i % 2 == 0 ? a : b, got.value());
+                auto const& to = i % 2 == 0 ? a : b;
+                co_await ask<&account::add>(to, got.value());
             }
         };
         co_await when_all(producer(1), producer(3), consumer());
