@@ -88,8 +88,9 @@ sequence_view scheduler::view(sequence const& s) const
     v.pending = s.parked ? 0 : s.pending();
     v.parked = s.parked;
     v.generated = s.generated();
-    v.pages = s.running ? owned_pages(s) : 0;
     v.held = s.pages.tables().empty() ? 0 : static_cast<std::int64_t>(s.pages.tables().front().pages().size());
+    // What is set aside for it comes free with what it holds.
+    v.pages = s.running ? owned_pages(s) + std::max<std::int64_t>(0, s.reserved - v.held) : 0;
     v.shared_tail = s.running && s.pages.pages_to_grow(s.computed + 1) > pages_of(s.computed + 1) - v.held;
     if (options_.admit == admission::reserve) {
         v.reserved = s.running ? s.reserved : reservation(r, v.slots);
@@ -105,16 +106,16 @@ snapshot scheduler::look(time_point now)
     look.sequence_budget = options_.slots;
     look.free_slots = free_slots();
     look.free_pages = free_pages();
-    auto coming = [&](sequence const& s) {
+    auto coming = [&](sequence const& s, std::int64_t pages) {
         look.coming_slots += static_cast<std::int64_t>(s.slots.size());
-        look.coming_pages += owned_pages(s);
+        look.coming_pages += pages;
     };
     for (auto const& s : leaving_)
-        coming(*s);
+        coming(*s, owned_pages(*s)); // what was set aside for it is free already
     views_.clear();
     for (auto const& s : sequences_) {
-        if (s->preempted) coming(*s);
         auto v = view(*s);
+        if (s->preempted) coming(*s, v.pages);
         auto can_give_way = s->parked && s->running;
         if (!s->preempted && (can_give_way || (!s->parked && v.pending > 0))) views_.push_back(v);
     }

@@ -184,3 +184,37 @@ TEST_CASE("a sequence that was set aside goes on when its reader has caught up")
     CHECK(books.free_pages() == 100);
     CHECK(books.free_slots() == 1);
 }
+
+TEST_CASE("one that waits for a place or for pages holds up nobody who runs")
+{
+    struct shortage {
+        char const* of;
+        std::int64_t pages, slots;
+    };
+    for (auto const& few : {shortage{"places", 100, 1}, shortage{"pages", 16, 4}}) {
+        CAPTURE(few.of);
+        scheduler books(books_of(few.pages, few.slots), std::make_shared<first_come_first_served>());
+        auto slow = add(books, 200, 230);
+        auto other = add(books, 200, 202);
+        std::shared_ptr<sequence> running;
+        for (int steps = 0; other->computed < 64; ++steps) {
+            REQUIRE(steps < 10);
+            if (slow->computed >= 64) slow->parked = true;
+            auto step = books.next({});
+            REQUIRE(step.has_value());
+            run(books, *step);
+        }
+        slow->parked = false; // its reader is back, and there is no room for it
+        for (int steps = 0; !other->over; ++steps) {
+            REQUIRE(steps < 20);
+            auto step = books.next({});
+            REQUIRE(step.has_value());
+            run(books, *step);
+            if (other->generated() >= 2) books.end(*other);
+        }
+        auto step = books.next({});
+        REQUIRE(step.has_value());
+        CHECK(step->members.front() == slow);
+        run(books, *step);
+    }
+}

@@ -36,6 +36,14 @@ step_plan plan_in_order(snapshot const& now, std::vector<sequence_view const*> c
 
     std::vector<bool> gone(order.size());
     auto give_way = [&](std::size_t i) {
+        // A prompt may need the room of a sequence that has its token already.
+        auto taken = std::ranges::find(plan.entries, order[i]->id, &step_plan::entry::id);
+        if (taken != plan.entries.end()) {
+            tokens += taken->tokens;
+            pages += pages_for(*order[i], taken->tokens);
+            ++places;
+            plan.entries.erase(taken);
+        }
         plan.preempt.push_back(order[i]->id);
         coming += order[i]->pages;
         coming_slots += order[i]->slots;
@@ -65,14 +73,16 @@ step_plan plan_in_order(snapshot const& now, std::vector<sequence_view const*> c
         auto const& s = *order[i];
         if (s.decoding() && make_room(i, pages_for(s, 1))) take(s, 1);
     }
+    bool somebody_waits = false;
     for (std::size_t i = 0; i < last && tokens > 0 && places > 0; ++i) {
         auto const& s = *order[i];
         if (s.decoding() || s.pending == 0) continue;
         if (!s.running) {
+            if (somebody_waits) continue; // later ones may not starve it; those that run go on, or it waits for ever
             auto need = pages_for(s, s.pending + 1);
             if (s.slots > slots || need > pages) {
                 set_parked_aside([&] { return s.slots <= slots + coming_slots && need <= pages + coming; });
-                pages = 0; // later ones may not starve it
+                somebody_waits = true;
                 continue;
             }
             slots -= s.slots;

@@ -12,7 +12,8 @@ namespace plait {
 ///    preempted, so the first one always progresses.
 /// 2. What is left of the token budget goes to prompts in the order, the first as far as possible, then the next. So
 ///    chunks of a long prompt ride along with the decoding sequences instead of stopping them.
-/// 3. A waiting sequence starts when there are slots and pages for its whole prompt and its first token.
+/// 3. A waiting sequence starts when there are slots and pages for its whole prompt and its first token. Until it does,
+///    none behind it starts; those that run go on.
 /// 4. A sequence whose reader is behind gives way to whoever needs its slot or its pages: reading slowly harms nobody.
 step_plan plan_in_order(snapshot const& now, std::vector<sequence_view const*> const& order);
 
