@@ -23,6 +23,23 @@ actor::actor()
 
 namespace detail {
 
+void ending_message::start() noexcept
+{
+    task_access::start(
+        running_, method_context(), [](void* self) noexcept { static_cast<ending_message*>(self)->ended(); }, this);
+}
+
+void ending_message::ended() noexcept
+{
+    auto outcome = task_access::take(running_);
+    running_ = {};
+    auto& ending = core();
+    if (outcome.failure()) ending.unhandled("stopping", {}, outcome.failure());
+    ending.ended(*this);
+    delete this;
+    ending.drop_weak();
+}
+
 void post_stop(actor_core& core)
 {
     struct stop_once : work, pooled {

@@ -10,7 +10,8 @@ namespace plait {
 ///
 /// Between two awaits nobody else touches it; at an await other methods may run, unless `this_actor::exclusive()` is
 /// held. It is made by `runtime::spawn`, in the caller's thread, and destroyed on its own executor when it was stopped
-/// or its last `ref` is gone and its methods have ended.
+/// or its last `ref` is gone and its methods have ended. If it has a `task<> stopping()`, that runs before, with the
+/// mailbox closed and no stop reaching it: for cleaning up that awaits.
 class actor {
 public:
     actor(actor const&) = delete;
@@ -31,14 +32,32 @@ protected:
     runtime& home() const noexcept { return core_.home().owner; }
 
 private:
+    friend supervisor;
     detail::actor_core& core_;
 };
 
 namespace detail {
 
+/// The last thing that an actor runs: its `stopping()`. Deletes itself.
+class ending_message final : public message, public pooled {
+public:
+    ending_message(actor_core& core, task<> last) noexcept
+        : message(core)
+        , running_(std::move(last))
+    {
+    }
+
+private:
+    void start() noexcept override;
+    void refuse(errc) noexcept override {}
+    void ended() noexcept;
+
+    task<> running_;
+};
+
 /// The control block and the object of an actor, in one allocation.
 template<class A>
-class actor_cell final : public actor_core {
+class actor_cell : public actor_core {
 public:
     actor_cell(executor& place, std::shared_ptr<actor_registry> home, std::uint64_t bound) noexcept
         : actor_core(place, std::move(home), type_name<A>(), bound)
@@ -57,9 +76,21 @@ public:
         return object_;
     }
 
-private:
+protected:
+    A& object() noexcept { return object_; }
     void destroy_object() noexcept override { object_.~A(); }
+    message* last_words() override
+    {
+        if constexpr (requires(A& a) {
+                          { a.stopping() } -> std::same_as<task<>>;
+                      }) {
+            return new ending_message(*this, object_.stopping());
+        } else {
+            return nullptr;
+        }
+    }
 
+private:
     union {
         A object_;
     };

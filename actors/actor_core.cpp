@@ -1,6 +1,7 @@
 #include <plait/actors/actor_core.hpp>
 
 #include <plait/actors/actor_registry.hpp>
+#include <plait/actors/error.hpp>
 
 #include <cassert>
 
@@ -171,7 +172,7 @@ void actor_core::run_one(work& w) noexcept
 {
     if (w.owner == &user_message) {
         auto& m = static_cast<message&>(w);
-        if (holder_ && !closed_.load(std::memory_order_relaxed)) {
+        if ((holder_ || paused_) && !closed_.load(std::memory_order_relaxed)) {
             held_.push_back(w);
         } else {
             take(m);
@@ -252,7 +253,7 @@ void actor_core::refuse_held() noexcept
 void actor_core::ended(message& m) noexcept
 {
     running_.remove(m);
-    destroy_if_done();
+    went_quiet();
 }
 
 void actor_core::close() noexcept
@@ -263,15 +264,32 @@ void actor_core::close() noexcept
         m->stop_.request_stop();
     }
     refuse_held();
-    destroy_if_done();
+    went_quiet();
 }
 
-void actor_core::destroy_if_done() noexcept
+void actor_core::went_quiet() noexcept
 {
-    if (gone_ || !closed_.load(std::memory_order_relaxed) || !running_.empty()) return;
+    if (gone_ || !running_.empty()) return;
+    if (!closed_.load(std::memory_order_relaxed)) {
+        if (paused_ && !std::exchange(told_down_, true)) guardian_->down(*this, failure_ ? &*failure_ : nullptr);
+        return;
+    }
+    if (has_object_ && !std::exchange(ending_, true)) {
+        try {
+            if (auto* last = last_words()) {
+                add_weak(); // given back when it has ended: no other handle may be left
+                running_.push_back(*last);
+                last->start();
+                return;
+            }
+        } catch (...) {
+            unhandled("stopping", {}, std::current_exception());
+        }
+    }
     gone_ = true;
-    destroy_object();
+    if (std::exchange(has_object_, false)) destroy_object();
     home_->gone(*this);
+    if (auto by = std::move(guardian_)) by->gone(*this);
     while (auto* w = when_gone_.pop_front()) {
         w->run(*w);
     }
@@ -290,7 +308,7 @@ bool actor_core::enter_direct() noexcept
 {
     if (!underlying_ || underlying_ != current_executor() || direct_calls == direct_depth) return false;
     if (!mailbox_.try_wake()) return false;
-    if (holder_) {
+    if (holder_ || paused_) {
         leave_direct();
         return false;
     }
@@ -322,12 +340,53 @@ void actor_core::leave_exclusive() noexcept
 {
     if (--holds_ != 0) return;
     holder_ = nullptr;
+    // A paused actor goes on with what its methods need to end; messages come back to be held when they are run.
     inbox_.prepend(held_);
 }
 
 void actor_core::unhandled(std::string_view method, site where, std::exception_ptr exception) noexcept
 {
-    home_->unhandled(failure{name_, method, where, std::move(exception)});
+    failure what{name_, method, where, std::move(exception)};
+    if (guardian_ && !closed_.load(std::memory_order_relaxed)) {
+        // Later ones of the same object are of no more use: it is replaced.
+        if (!paused_ || !failure_) pause(std::move(what));
+    } else {
+        home_->unhandled(what);
+    }
+}
+
+void actor_core::pause(std::optional<failure> why) noexcept
+{
+    if (closed_.load(std::memory_order_relaxed)) return;
+    if (why && !failure_) failure_ = std::move(why);
+    if (!std::exchange(paused_, true)) {
+        for (auto* m = running_.first(); m; m = message_list::next(*m)) {
+            m->stop_.request_stop();
+        }
+    }
+    went_quiet();
+}
+
+void actor_core::restart() noexcept
+{
+    if (closed_.load(std::memory_order_relaxed) || !told_down_) return;
+    told_down_ = false;
+    failure_.reset();
+    try {
+        has_object_ = false;
+        rebuild();
+        has_object_ = true;
+    } catch (...) {
+        pause(failure{name_, "its constructor", {}, std::current_exception()});
+        return;
+    }
+    paused_ = false;
+    inbox_.prepend(held_);
+}
+
+void actor_core::rebuild()
+{
+    throw error(errc::unsupported, "restarting an actor that has no supervisor");
 }
 
 } // namespace plait::detail

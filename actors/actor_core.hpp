@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -25,6 +26,19 @@ namespace detail {
 class actor_core;
 class actor_registry;
 class message_list;
+
+/// Whoever looks after an actor. Called on the actor's executor.
+class guardian {
+public:
+    /// The object does nothing any more: because of `what`, or because it was asked to pause (null). Its mailbox keeps
+    /// what comes, until `actor_core::restart` or `close`.
+    virtual void down(actor_core& core, failure const* what) noexcept = 0;
+    /// The object has been destroyed for good.
+    virtual void gone(actor_core& core) noexcept = 0;
+
+protected:
+    ~guardian() = default;
+};
 
 /// A call of one method of an actor: queued, then running, then ended. Everything here is touched only on the actor's
 /// executor once the message was posted.
@@ -110,8 +124,8 @@ public:
     void ended(message& m) noexcept;
     /// A message that waits for room is withdrawn by its sender: refused when it is taken.
     void withdraw(message& m) noexcept;
-    /// A queued message got a stop: if an exclusive section holds it back, it is refused before the actor sleeps.
-    void sweep_held() noexcept { sweep_ = holder_ != nullptr; }
+    /// A queued message got a stop: if it is held back, it is refused before the actor sleeps.
+    void sweep_held() noexcept { sweep_ = holder_ || paused_; }
     /// Closes the mailbox: what is queued is refused, running methods are asked to stop, and the object is destroyed
     /// when they have ended.
     void close() noexcept;
@@ -131,6 +145,16 @@ public:
     /// A told method threw.
     void unhandled(std::string_view method, site where, std::exception_ptr exception) noexcept;
 
+    // With a guardian.
+    /// Before the actor gets its first message.
+    void watched_by(std::shared_ptr<guardian> by) noexcept { guardian_ = std::move(by); }
+    bool guarded() const noexcept { return guardian_ != nullptr; }
+    /// Takes no message, asks the running methods to stop, and tells the guardian when they have ended.
+    void pause(std::optional<failure> why = std::nullopt) noexcept;
+    /// Replaces the object of a paused actor and goes on with what the mailbox has kept. A constructor that throws is a
+    /// failure like any other.
+    void restart() noexcept;
+
     /// Shares what the underlying executor belongs to, until the last handle is gone.
     void keep(std::shared_ptr<void> place) noexcept { place_ = std::move(place); }
 
@@ -149,6 +173,10 @@ public:
 protected:
     ~actor_core() override;
     virtual void destroy_object() noexcept = 0;
+    /// What the actor runs before it goes, or null. May throw.
+    virtual message* last_words() { return nullptr; }
+    /// Destroys the object and constructs it again in its place. May throw; then there is no object.
+    virtual void rebuild();
 
 private:
     friend actor_registry;
@@ -160,11 +188,13 @@ private:
     void admit_senders() noexcept;
     void refuse_held() noexcept;
     void count_taken(message& m) noexcept;
-    void destroy_if_done() noexcept;
+    void went_quiet() noexcept;
 
     executor* underlying_; ///< null once the runtime that owned it has ended: then a post runs in the call
     std::shared_ptr<actor_registry> const home_; ///< outlives the runtime, as handles may
     std::shared_ptr<void> place_;
+    std::shared_ptr<guardian> guardian_;
+    std::optional<failure> failure_; ///< why it is paused
     std::string_view const name_;
     std::uint64_t const capacity_;
 
@@ -185,7 +215,11 @@ private:
     unsigned holds_ = 0;
     bool sweep_ = false;
     bool gone_ = false;
-    bool free_ = false; ///< no handle is left: the turn ends by deleting this
+    bool paused_ = false;
+    bool told_down_ = false; ///< the guardian knows that it is paused
+    bool has_object_ = true;
+    bool ending_ = false; ///< last_words() were asked for
+    bool free_ = false;   ///< no handle is left: the turn ends by deleting this
 
     struct system_work : work {
         actor_core* core;

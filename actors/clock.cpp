@@ -71,11 +71,22 @@ void timer_heap::remove(timer& t) noexcept
     if (root_) root_->previous = root_->sibling = nullptr;
 }
 
+time_point later(time_point from, duration d) noexcept
+{
+    bool const endless = d > duration::zero() && from > time_point::max() - d;
+    return endless ? time_point::max() : from + d;
+}
+
 } // namespace detail
 
 clock::~clock()
 {
     assert(!timers_.top() && "a clock must outlive its sleepers");
+}
+
+clock::sleep_operation clock::sleep_for(duration d) noexcept
+{
+    return {*this, detail::later(now(), d)};
 }
 
 std::chrono::sys_seconds clock::date() const noexcept

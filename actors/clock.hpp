@@ -18,6 +18,9 @@ using time_point = std::chrono::time_point<clock, duration>;
 
 namespace detail {
 
+/// `d` after `from`; never past the end of time, which means never.
+time_point later(time_point from, duration d) noexcept;
+
 /// A sleeping coroutine: a node of the clock's heap, in the sleeper's frame.
 struct timer : resumption {
     time_point due;
@@ -130,10 +133,6 @@ private:
 inline clock::sleep_operation clock::sleep_until(time_point t) noexcept
 {
     return {*this, t};
-}
-inline clock::sleep_operation clock::sleep_for(duration d) noexcept
-{
-    return {*this, now() + d};
 }
 
 /// A clock that stands still until told: for tests.

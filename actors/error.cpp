@@ -44,7 +44,7 @@ public:
         case errc::device_lost:
             return "the device is lost";
         case errc::deadlock:
-            return "deadlock";
+            return "no progress is possible";
         }
         return "unknown error";
     }

@@ -23,7 +23,7 @@ enum class errc {
     bad_plan,          ///< a policy's plan breaks a budget or names an unknown sequence
     engine_failed,     ///< the engine met an internal failure; its requests end with this
     device_lost,       ///< the device stopped answering
-    deadlock,          ///< every task waits for another one; only a simulation can tell
+    deadlock,          ///< tasks wait for each other, or go on and get nowhere; only a simulation can tell
 };
 
 /// The category of `errc`.

@@ -5,7 +5,7 @@
 namespace plait {
 
 /// A flag that coroutines of any executor wait for. Stays set until reset. Outlives its waiters; the last of them to
-/// resume may destroy it.
+/// be resumed by a set may destroy it.
 class event {
 public:
     event() = default;

@@ -3,6 +3,7 @@
 namespace plait {
 
 class actor;
+class chooser;
 class clock;
 class event;
 class event_loop;
@@ -13,9 +14,11 @@ class manual_clock;
 class resumption;
 class runtime;
 class scope;
+class simulation;
 class semaphore;
 class stop_source;
 class stop_token;
+class supervisor;
 struct failure;
 struct runtime_options;
 struct site;

@@ -9,7 +9,8 @@ namespace plait {
 
 /// Counts what is under way inside something, so that it can be closed: whoever wants to begin enters, and closing
 /// refuses new ones and waits until all have left (Seastar's gate). All of it may be used from any thread; only waiting
-/// for the close is for coroutines. Outlives those inside and its waiters; the last of these to resume may destroy it.
+/// for the close is for coroutines. Outlives those inside and its waiters; the last of these to be resumed by it may
+/// destroy it.
 class gate {
 public:
     gate() = default;
@@ -57,6 +58,7 @@ public:
     }
     holder& operator=(holder&& other) noexcept
     {
+        holder old(std::move(*this)); // left now, not when `other` goes
         std::swap(gate_, other.gate_);
         return *this;
     }

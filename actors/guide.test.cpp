@@ -20,11 +20,13 @@
 #include <plait/actors/event.hpp>
 #include <plait/actors/gate.hpp>
 #include <plait/actors/generator.hpp>
+#include <plait/actors/gone.hpp>
 #include <plait/actors/latch.hpp>
 #include <plait/actors/runtime.hpp>
 #include <plait/actors/scope.hpp>
 #include <plait/actors/semaphore.hpp>
 #include <plait/actors/simulation.hpp>
+#include <plait/actors/supervisor.hpp>
 #include <plait/actors/timeout.hpp>
 #include <plait/actors/when_all.hpp>
 #include <plait/actors/when_any.hpp>
@@ -301,6 +303,27 @@ TEST_CASE("the guide: waiting for Asio")
     CHECK(line.get() == "hello\n");
 }
 
+CO_TEST_CASE("the guide: supervision")
+{
+    // [supervision]
+    supervisor_options options;
+    options.strategy = restarts::one_for_one;
+    options.most = 3;     // restarts in ...
+    options.window = 10s; // ... any ten seconds; one more is the supervisor's own failure
+    options.first_delay = 50ms;
+
+    auto bank = rt.spawn<supervisor>(options);
+    auto mine = supervisor::spawn<account>(bank, 100); // made again from 100 when a method that it was told has thrown
+    auto vault = supervisor::spawn<supervisor>(bank);  // supervisors have supervisors
+    auto gold = supervisor::spawn<account>(vault, 1'000'000);
+
+    co_await stop(bank); // children first, youngest first
+    co_await gone(weak_ref(gold));
+    // [supervision]
+    CHECK(mine.stopped());
+    CHECK(vault.stopped());
+}
+
 TEST_CASE("the guide: simulation")
 {
     // [simulation]
@@ -352,5 +375,5 @@ TEST_CASE("the guide shows the programs that are compiled here")
             ++programs;
         }
     }
-    CHECK(programs == 17);
+    CHECK(programs == 18);
 }

@@ -8,7 +8,7 @@
 namespace plait {
 
 /// A count that goes down to zero once; coroutines of any executor wait for that. Outlives its waiters; the last of
-/// them to resume may destroy it. Waiting allocates nothing; waiters resume in the order in which they came.
+/// them to be resumed by it may destroy it. Waiting allocates nothing; waiters resume in the order in which they came.
 class latch {
 public:
     explicit latch(std::size_t count) noexcept;

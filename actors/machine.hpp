@@ -12,6 +12,9 @@
 
 namespace plait::detail {
 
+/// Keeps what can be neither used nor destroyed any more, where leak checkers see that it is on purpose.
+void keep_for_good(void* what) noexcept;
+
 /// What a runtime runs on: threads and the machine's clock, or a simulation. Everything that depends on the world comes
 /// through here, so the rest of plait is the same in both.
 class machine {
@@ -21,6 +24,7 @@ public:
     machine& operator=(machine const&) = delete;
     virtual ~machine();
 
+    virtual bool simulated() const noexcept = 0;
     virtual plait::clock& clock() noexcept = 0;
     virtual std::uint64_t random_seed() = 0;
 

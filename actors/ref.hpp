@@ -110,6 +110,7 @@ public:
     ref<A> lock() const noexcept { return core_ && core_->try_add_strong() ? ref<A>(core_, object_) : ref<A>(); }
 
 private:
+    friend detail::ref_access;
     detail::actor_core* core_ = nullptr;
     A* object_ = nullptr;
 };
@@ -125,6 +126,11 @@ struct ref_access {
     }
     template<class A>
     static actor_core* core(ref<A> const& r) noexcept
+    {
+        return r.core_;
+    }
+    template<class A>
+    static actor_core* core(weak_ref<A> const& r) noexcept
     {
         return r.core_;
     }

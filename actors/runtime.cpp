@@ -83,53 +83,67 @@ runtime::~runtime()
 
 void runtime::drive(job_base& job, stop_token stop)
 {
+    using outcome = detail::machine::outcome;
     struct running {
+        explicit running(std::unique_ptr<detail::machine::guest> place, job_base& j)
+            : here(std::move(place))
+            , job(j)
+        {
+            entry.source = &source;
+            context.exec = &here->place();
+            context.stop = source.token();
+            start.self = this;
+        }
+        struct start_work : work {
+            running* self;
+        };
+
+        std::unique_ptr<detail::machine::guest> here;
         job_base& job;
-        detail::machine::guest& here;
+        stop_source source;
+        detail::run_entry entry;
         task_context context;
-    };
-    struct start_work : work {
-        running* self;
+        start_work start;
     };
 
     if (auto failure = state_->runs.take_failure()) std::rethrow_exception(failure);
-    stop_source source;
-    auto pass_on = [&source] { source.request_stop(); };
-    detail::run_entry entry;
-    entry.source = &source;
-    state_->runs.add(entry);
-    auto outcome = detail::machine::outcome::ended;
+    auto r = std::make_unique<running>(state_->below->come(), job);
+    r->start.run = [](work& self) noexcept {
+        auto& r = *static_cast<running::start_work&>(self).self;
+        r.job.start(
+            r.context,
+            [](void* owner) noexcept {
+                auto& r = *static_cast<running*>(owner);
+                r.job.finish();
+                r.here->end();
+            },
+            &r);
+    };
+    state_->runs.add(r->entry);
+    auto how = outcome::ended;
     {
+        auto pass_on = [&r] { r->source.request_stop(); };
         stop_callback on_stop(stop, pass_on);
-        auto here = state_->below->come();
-        running r{job, *here, {}};
-        r.context.exec = &here->place();
-        r.context.stop = source.token();
-        start_work start;
-        start.self = &r;
-        start.run = [](work& self) noexcept {
-            auto& r = *static_cast<start_work&>(self).self;
-            r.job.start(
-                r.context,
-                [](void* owner) noexcept {
-                    auto& r = *static_cast<running*>(owner);
-                    r.job.finish();
-                    r.here.end();
-                },
-                &r);
-        };
-        here->place().post(start);
-        outcome = here->run();
-        if (outcome != detail::machine::outcome::ended) {
-            source.request_stop();
-            // What waits although it was asked to stop can't be destroyed under whoever it waits for.
-            if (here->run() != detail::machine::outcome::ended) std::terminate();
+        r->here->place().post(r->start);
+        how = r->here->run();
+        if (how != outcome::ended) {
+            r->source.request_stop();
+            if (r->here->run() != outcome::ended) {
+                // What waits although it was asked to stop can't be destroyed under whoever it waits for: it is left as
+                // it is, for good.
+                job.abandon();
+                state_->runs.remove(r->entry);
+                detail::keep_for_good(r.release());
+                throw error(errc::deadlock, how == outcome::stuck ? "it waits for ever, and a stop does not end it"
+                                                                  : "it goes on for ever, and a stop does not end it");
+            }
         }
     }
-    state_->runs.remove(entry);
+    state_->runs.remove(r->entry);
+    r.reset();
     if (auto failure = state_->runs.take_failure()) std::rethrow_exception(failure);
-    if (outcome == detail::machine::outcome::stuck) throw error(errc::deadlock, "every task waits for another one");
-    if (outcome == detail::machine::outcome::endless) throw error(errc::deadlock, "it goes on and gets nowhere");
+    if (how == outcome::stuck) throw error(errc::deadlock, "every task waits for another one");
+    if (how == outcome::endless) throw error(errc::deadlock, "it goes on and gets nowhere");
 }
 
 std::shared_ptr<event_loop> runtime::new_loop(std::string name)
@@ -143,6 +157,11 @@ std::shared_ptr<event_loop> runtime::new_loop(std::string name)
 executor& runtime::pool() noexcept
 {
     return state_->below->pool();
+}
+
+bool runtime::simulated() const noexcept
+{
+    return state_->below->simulated();
 }
 
 plait::clock& runtime::clock() noexcept

@@ -3,6 +3,7 @@
 #include <plait/actors/actor.hpp>
 #include <plait/actors/clock.hpp>
 #include <plait/actors/machine.hpp>
+#include <plait/actors/restartable_cell.hpp>
 #include <plait/actors/run_registry.hpp>
 
 #include <cstdint>
@@ -81,6 +82,8 @@ public:
     /// own executor.
     executor& pool() noexcept;
 
+    /// Whether it stands on a simulation: one thread, which may not block.
+    bool simulated() const noexcept;
     plait::clock& clock() noexcept;
     /// Unpredictable bits from the system.
     std::uint64_t random_seed();
@@ -94,6 +97,7 @@ public:
     detail::run_registry& runs() noexcept;
 
 private:
+    friend supervisor;
     static constexpr std::uint64_t mailbox_bound = 256;
     struct state;
 
@@ -101,6 +105,8 @@ private:
     struct job_base {
         virtual void start(task_context& context, void (*ended)(void*) noexcept, void* owner) noexcept = 0;
         virtual void finish() noexcept = 0;
+        /// Never ends: its frame is left as it is.
+        virtual void abandon() noexcept = 0;
 
     protected:
         ~job_base() = default;
@@ -121,6 +127,7 @@ private:
             outcome_ = detail::task_access::take(task_);
             task_ = {};
         }
+        void abandon() noexcept override { detail::keep_for_good(new task<T>(std::move(task_))); }
         task<T> task_;
         result<T>& outcome_;
     };
@@ -133,6 +140,20 @@ private:
         auto& object = core->construct(std::forward<Args>(args)...);
         core->keep(std::move(share));
         registry()->add(*core, owned);
+        return detail::ref_access::adopt(*core.release(), object);
+    }
+
+    template<class A, class... Args>
+    ref<A> spawn_restartable(executor& place, std::shared_ptr<void> share, std::shared_ptr<detail::guardian> by,
+                             Args&&... args)
+    {
+        static_assert(std::derived_from<A, actor>, "an actor derives from plait::actor");
+        using cell = detail::restartable_cell<A, std::decay_t<Args>...>;
+        auto core = std::make_unique<cell>(place, registry(), mailbox_bound, std::forward<Args>(args)...);
+        auto& object = core->construct_with();
+        core->keep(std::move(share));
+        core->watched_by(std::move(by));
+        registry()->add(*core, owns(place));
         return detail::ref_access::adopt(*core.release(), object);
     }
 

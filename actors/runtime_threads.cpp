@@ -50,7 +50,7 @@ struct looping_thread {
     }
     thread_loop loop;
     bool stopped = false;
-    std::atomic<bool> ended{false}; ///< written by the thread as its last act: joining it takes no waiting
+    std::atomic<bool> ended{false}; ///< written by the thread near its end: joining it takes no time to speak of
     std::thread thread;
 };
 
@@ -140,6 +140,7 @@ public:
         }
     }
 
+    bool simulated() const noexcept override { return false; }
     plait::clock& clock() noexcept override { return clock_; }
 
     std::uint64_t random_seed() override
@@ -152,9 +153,15 @@ public:
 
     event_loop& start_loop(std::string name) override
     {
+        // A loop may be let go of on its own thread, which can't join itself: whoever comes next does, without the
+        // mutex, which the last destructors of such a thread may want.
+        std::list<looping_thread> over;
         std::lock_guard lock(mutex_);
-        // A loop may be let go of on its own thread, which can't join itself: whoever comes next does.
-        loops_.remove_if([](looping_thread const& l) { return l.stopped && l.ended.load(std::memory_order_acquire); });
+        for (auto l = loops_.begin(); l != loops_.end();) {
+            auto const next = std::next(l);
+            if (l->stopped && l->ended.load(std::memory_order_acquire)) over.splice(over.end(), loops_, l);
+            l = next;
+        }
         return loops_.emplace_back(std::move(name)).loop;
     }
 

@@ -61,6 +61,7 @@ public:
     }
     permit& operator=(permit&& other) noexcept
     {
+        permit old(std::move(*this)); // given back now, not when `other` goes
         std::swap(semaphore_, other.semaphore_);
         std::swap(units_, other.units_);
         return *this;

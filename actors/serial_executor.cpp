@@ -2,13 +2,6 @@
 
 namespace plait::detail {
 
-namespace {
-
-/// Works it runs before others on the underlying executor get a turn.
-constexpr unsigned works_in_a_turn = 128;
-
-} // namespace
-
 serial_executor::serial_executor(executor& underlying) noexcept
     : underlying_(underlying)
 {
@@ -28,7 +21,7 @@ void serial_executor::dispose_after_turn(void (*dispose)(void*) noexcept, void* 
 
 void serial_executor::turn() noexcept
 {
-    for (unsigned left = works_in_a_turn;;) {
+    for (unsigned left = underlying_.patience();;) {
         if (inbox_.empty()) {
             auto* w = mailbox_.take_all();
             if (!w) {

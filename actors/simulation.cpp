@@ -66,7 +66,7 @@ public:
     }
 
     /// Whether every choice was one of those that there were.
-    bool fits() const noexcept { return fits_; }
+    bool fits() const noexcept { return fits_ && at_ == taken_.size(); }
 
     std::vector<std::uint32_t> const& taken() const noexcept { return taken_; }
 
@@ -74,7 +74,7 @@ public:
     bool advance()
     {
         taken_.resize(at_);
-        while (!taken_.empty() && taken_.back() + 1 == of_[taken_.size() - 1])
+        while (!taken_.empty() && taken_.back() + 1 >= of_[taken_.size() - 1])
             taken_.pop_back();
         if (taken_.empty()) return false;
         ++taken_.back();
@@ -124,6 +124,13 @@ public:
         works_.push_back(w);
         ++ready_;
     }
+    /// Runs what is queued, for the last time.
+    void run_out() noexcept
+    {
+        while (ready_ > 0)
+            run_work(0);
+    }
+
     /// So that each work of an actor is a step.
     unsigned patience() const noexcept override { return 1; }
 
@@ -172,6 +179,7 @@ class simulation::world final : public detail::machine {
 public:
     explicit world(simulation_options const& options)
         : slowness_(options.slowness)
+        , longest_stall_(options.longest_stall)
         , direct_calls_(options.direct_calls)
         , most_steps_(options.most_steps)
         , seeded_(options.seed)
@@ -181,6 +189,7 @@ public:
     {
     }
 
+    bool simulated() const noexcept override { return true; }
     plait::clock& clock() noexcept override { return clock_; }
     std::uint64_t random_seed() override { return random_.next(); }
     executor& pool() noexcept override { return pool_; }
@@ -201,20 +210,23 @@ public:
 
     void wait(std::mutex& mutex, std::condition_variable&, std::function<bool()> const& done) noexcept override
     {
-        for (;;) {
+        for (auto const last = steps_ + most_steps_;;) {
             {
                 std::lock_guard lock(mutex);
                 if (done()) return;
             }
-            if (!step()) std::terminate();
+            if (steps_ == last || !step()) std::terminate();
         }
     }
 
     void end() noexcept override
     {
-        while (step()) {
+        for (auto const last = steps_ + most_steps_; steps_ < last && step();) {
         }
     }
+
+    /// Whether something in it can't be ended.
+    bool left_behind() const noexcept { return left_behind_; }
 
     time_point now() const noexcept { return clock_.now(); }
     std::uint64_t steps() const noexcept { return steps_; }
@@ -234,8 +246,11 @@ private:
         {
             auto const last = all_.steps_ + all_.most_steps_;
             while (!ended_) {
-                if (all_.steps_ == last) return outcome::endless;
-                if (!all_.step()) return outcome::stuck;
+                bool const endless = all_.steps_ == last;
+                if (!endless && all_.step()) continue;
+                // The second time the stop has not helped.
+                all_.left_behind_ = std::exchange(failed_before_, true);
+                return endless ? outcome::endless : outcome::stuck;
             }
             return outcome::ended;
         }
@@ -245,6 +260,7 @@ private:
         world& all_;
         plait::place& place_;
         bool ended_ = false;
+        bool failed_before_ = false;
     };
 
     place& new_place(bool serial) { return places_.emplace_back(next_place_++, serial); }
@@ -260,14 +276,20 @@ private:
     /// Does one thing. False when there is nothing, now or later.
     bool step() noexcept
     {
-        for (auto* loop : std::exchange(ended_, {}))
-            places_.remove_if([&](place const& p) { return &p == loop; });
+        for (auto* loop : std::exchange(ended_, {})) {
+            auto const over = std::ranges::find_if(places_, [&](place const& p) { return &p == loop; });
+            over->run_out();
+            places_.erase(over);
+        }
         std::uint32_t ways = 0;
         for (auto const& p : places_)
             ways += p.ways();
-        bool const late = ways > 0 && slowness_ > 0 && clock_.next_due() && choose(slowness_) == 0;
-        if (ways == 0 || late) {
-            if (!clock_.advance_to_next()) return false;
+        auto const due = clock_.next_due();
+        bool const sleeps = due && *due != time_point::max(); // that is how long those sleep who wait for a stop only
+        bool const may_be_late = ways > 0 && slowness_ > 0 && sleeps && *due - clock_.now() <= longest_stall_;
+        if (ways == 0 || (may_be_late && choose(slowness_) == 0)) {
+            if (!sleeps) return false;
+            clock_.advance_to_next();
             ++steps_;
             note(static_cast<std::uint64_t>(clock_.now().time_since_epoch().count()));
             return true;
@@ -287,6 +309,7 @@ private:
     }
 
     std::uint32_t const slowness_;
+    duration const longest_stall_;
     bool const direct_calls_;
     std::uint64_t const most_steps_;
     manual_clock clock_;
@@ -297,6 +320,7 @@ private:
     std::uint32_t next_place_ = 0;
     std::vector<event_loop*> ended_;
     place& pool_;
+    bool left_behind_ = false;
     std::uint64_t steps_ = 0;
     std::uint64_t trace_ = 0xcbf29ce484222325U;
 };
@@ -309,7 +333,11 @@ simulation::simulation(simulation_options options)
     home_ = std::make_unique<runtime>(std::move(below), std::move(options.on_unhandled));
 }
 
-simulation::~simulation() = default;
+simulation::~simulation()
+{
+    // What can't be ended can't be destroyed either.
+    if (world_->left_behind()) detail::keep_for_good(home_.release());
+}
 
 time_point simulation::now() const noexcept
 {
@@ -363,6 +391,9 @@ exploration explore_all(std::function<void(simulation&)> const& body, std::uint6
     while (found.runs < most && !found.complete && !found.failure) {
         found.failure = failure_of(body, options);
         ++found.runs;
+        if (!script.fits())
+            found.failure = std::make_exception_ptr(
+                error(errc::invalid_argument, "the body's runs differ by more than the order of its steps"));
         if (found.failure) {
             found.choices = script.taken();
         } else {

@@ -27,10 +27,13 @@ struct simulation_options {
     /// One step in so many lets time pass to the next timer although something else could run: a slow machine. 0:
     /// never.
     std::uint32_t slowness = 16;
+    /// How far time may pass at once in that way: a machine that is slow, not one that sleeps.
+    duration longest_stall = std::chrono::milliseconds(100);
     /// Whether an ask of an idle actor on the same thread may be a direct call, as it is on a real machine. Each step
     /// then chooses; without, every ask is a message, and there are fewer runs to explore.
     bool direct_calls = true;
     /// After so many steps a run is over: errc::deadlock, since something goes on for ever without getting anywhere.
+    /// Its end may take as many again.
     std::uint64_t most_steps = 10'000'000;
     std::function<void(failure const&)> on_unhandled;
 };
@@ -40,8 +43,8 @@ struct simulation_options {
 /// numbers. What is ready at a moment (an actor with a message, a loop with works, a device, a timer) could run next on
 /// a real machine in some order; each step takes one of them.
 ///
-/// The same seed gives the same run, step by step, with every compiler; `trace` tells runs apart. Nothing may come in
-/// from another thread.
+/// The same seed gives the same run, step by step, with every compiler; `trace` tells runs apart. It is used on the
+/// thread that made it, and nothing may come in from another one.
 class simulation {
 public:
     explicit simulation(simulation_options options = {});
@@ -49,7 +52,8 @@ public:
 
     runtime& home() noexcept { return *home_; }
 
-    /// Runs `t` until it ends. error(errc::deadlock) when it waits for what can't happen: then it is stopped, and ends.
+    /// Runs `t` until it ends. error(errc::deadlock) when it waits for what can't happen, or passes `most_steps`: then
+    /// it is stopped first. If that does not end it either, the runtime and all in it are left in memory for good.
     template<class T>
     T run(task<T> t)
     {
@@ -73,8 +77,8 @@ struct exploration {
     std::uint64_t runs = 0;
     bool complete = false;              ///< every interleaving was run
     std::exception_ptr failure;         ///< the first, or null
-    std::uint64_t seed = 0;             ///< of the run that failed, when seeds were explored
-    std::vector<std::uint32_t> choices; ///< of the run that failed: replay() runs it again
+    std::uint64_t seed = 0;             ///< of the last run, when seeds were explored: the one that failed
+    std::vector<std::uint32_t> choices; ///< of the run that failed, when all orders were explored: for replay()
 };
 
 /// Runs `body` in a simulation for each of `count` seeds from `first` on; stops at the first that throws.
@@ -83,7 +87,8 @@ exploration explore_seeds(std::function<void(simulation&)> const& body, std::uin
 
 /// Runs `body` in every order that its steps can have, or the first `most` of them in depth-first order; stops at the
 /// first that throws. Time passes only when nothing else can happen, and asks are messages. For a handful of steps: the
-/// number of orders grows as a factorial.
+/// number of orders grows as a factorial. `body` must depend on nothing but the order (else errc::invalid_argument is
+/// the failure), and must not poll: the first order tried starves whoever it polls for.
 exploration explore_all(std::function<void(simulation&)> const& body, std::uint64_t most,
                         simulation_options options = {});
 

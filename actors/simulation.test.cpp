@@ -4,7 +4,9 @@
 #include <plait/actors/event.hpp>
 #include <plait/actors/scope.hpp>
 #include <plait/actors/simulation.hpp>
+#include <plait/actors/timeout.hpp>
 
+#include <memory>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -274,4 +276,104 @@ TEST_CASE("a device on a simulated loop is polled until it has nothing to do, an
         loop->detach(d);
     };
     all.run(body());
+}
+
+TEST_CASE("what a stop does not end is left as it is, and told")
+{
+    auto const frames = live_frames();
+    {
+        simulation_options options;
+        options.most_steps = 1000;
+        simulation all(options);
+        auto for_ever = []() -> task<> {
+            for (;;)
+                co_await this_task::yield();
+        };
+        CHECK_THROWS_WITH(all.run(for_ever()),
+                          "it goes on for ever, and a stop does not end it: no progress is possible");
+    }
+    {
+        simulation all;
+        auto never = std::make_shared<event>();
+        auto wait = [never]() -> task<> { co_await never->wait(); };
+        auto body = [&]() -> task<> { co_await shield(wait()); };
+        CHECK_THROWS_WITH(all.run(body()), "it waits for ever, and a stop does not end it: no progress is possible");
+    }
+    CHECK(live_frames() > frames);
+}
+
+TEST_CASE("a timeout that means never does not fire, and a long one only when nothing else can happen")
+{
+    for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+        simulation_options options;
+        options.seed = seed;
+        options.slowness = 1;
+        simulation all(options);
+        auto busy = []() -> task<int> {
+            for (int i = 0; i < 100; ++i)
+                co_await this_task::yield();
+            co_return 1;
+        };
+        auto body = [&]() -> task<> {
+            auto& clock = all.home().clock();
+            auto one = co_await timeout(clock, duration::max(), busy());
+            auto two = co_await timeout(clock, 1h, busy());
+            CHECK(one + two == 2);
+        };
+        all.run(body());
+        CHECK(all.now() < time_point(1h));
+    }
+}
+
+TEST_CASE("a wait that ends with a timeout that means never is a deadlock")
+{
+    simulation all;
+    auto body = [&]() -> task<> {
+        event never;
+        auto wait = [&]() -> task<> { co_await never.wait(); };
+        co_await timeout(all.home().clock(), duration::max(), wait());
+    };
+    CHECK_THROWS_WITH(all.run(body()), "every task waits for another one: no progress is possible");
+}
+
+TEST_CASE("a loop that is let go of runs what is queued there")
+{
+    struct note : work {
+        int* ran = nullptr;
+    } w;
+    int ran = 0;
+    w.ran = &ran;
+    w.run = [](work& self) noexcept { ++*static_cast<note&>(self).ran; };
+    {
+        simulation all;
+        auto loop = all.home().new_loop("short");
+        loop->post(w);
+        loop.reset();
+    }
+    CHECK(ran == 1);
+}
+
+TEST_CASE("an exploration of what depends on more than the order of its steps says so")
+{
+    int runs = 0;
+    auto fickle = [&](simulation& all) {
+        struct nothing : actor {
+            void happen() {}
+        };
+        auto body = [&]() -> task<> {
+            std::vector<ref<nothing>> some;
+            for (int i = 0; i < 2 + runs % 2; ++i)
+                some.push_back(all.home().spawn<nothing>());
+            for (auto& s : some)
+                try_tell<&nothing::happen>(s);
+            for (auto& s : some)
+                co_await stop(s);
+        };
+        all.run(body());
+        ++runs;
+    };
+    auto const found = explore_all(fickle, 1000);
+    CHECK(!found.complete);
+    REQUIRE(found.failure);
+    CHECK_THROWS_AS(std::rethrow_exception(found.failure), error);
 }

@@ -203,6 +203,10 @@ public:
         return tell_awaiter<Method, A>(std::move(target_), std::move(arguments_));
     }
 
+    using value_type = void;
+    /// The same as a task, for `when_all`, `scope::start` or `as_result`.
+    operator task<>() && { return run(std::move(*this)); }
+
     /// Without waiting; from any thread.
     bool try_send() &&
     {
@@ -218,7 +222,20 @@ public:
         return true;
     }
 
+    /// Without waiting and whatever the bound: for what must not be lost. False when the actor has stopped.
+    bool push() &&
+    {
+        auto& core = *ref_access::core(target_);
+        if (core.closed()) return false;
+        auto* m = new tell_message<Method, A>(std::move(target_), std::move(arguments_), site{});
+        core.reserve(*m);
+        core.post(*m);
+        return true;
+    }
+
 private:
+    static task<> run(tell_request request) { co_await std::move(request); }
+
     ref<A> target_;
     typename shape::arguments arguments_;
 };
@@ -243,6 +260,13 @@ template<auto Method, class A, class... Args>
 auto tell(ref<A> target, Args&&... arguments)
 {
     return detail::make_tell<Method>(std::move(target), std::forward<Args>(arguments)...);
+}
+
+/// Whether there was room, as a `result`.
+template<auto Method, class A>
+auto as_result(detail::tell_request<Method, A> request)
+{
+    return as_result(task<>(std::move(request)));
 }
 
 /// The same without waiting, from any thread: false when the mailbox is full or the actor has stopped.

@@ -12,7 +12,7 @@ task<bool> sleep(clock& c, duration limit);
 task<bool> sleep(clock& c, time_point due);
 
 /// Throws `errc::deadline_exceeded` if it was the timer that stopped the task. The caller's own stop goes first.
-void check_deadline(bool timer_fired, std::exception_ptr const& failure, stop_token caller);
+void check_deadline(bool timer_decided, std::exception_ptr const& failure, stop_token caller);
 
 template<class T>
 task<T> end_with_timer(task<bool> timer, task<T> t)
@@ -24,7 +24,7 @@ task<T> end_with_timer(task<bool> timer, task<T> t)
     limit.start_in(g); // first, so that the task's first step counts
     body.start_in(g);
     co_await g.join();
-    check_deadline(std::move(limit.outcome()).value(), body.outcome().failure(), context.stop);
+    check_deadline(g.decider() == &limit, body.outcome().failure(), context.stop);
     co_return std::move(body.outcome()).value();
 }
 

@@ -154,7 +154,8 @@ task<engine> open(runtime& home, engine_options options, progress report)
     auto all = lay_out(file, options);
     auto info = describe_engine(file, all);
 
-    auto threads = options.threads == 0 ? runtime::available_cpus() : options.threads;
+    auto const all_threads = home.simulated() ? 1U : runtime::available_cpus();
+    auto threads = options.threads == 0 ? all_threads : options.threads;
     auto pool = std::make_shared<host::compute_pool>(home, threads);
     auto device = std::make_unique<host::host_device>(pool, static_cast<std::size_t>(all.memory.memory));
     info->device = device->description();

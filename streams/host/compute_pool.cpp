@@ -86,18 +86,31 @@ compute_pool::compute_pool(runtime& home, unsigned workers)
     if (workers == 0) throw error(errc::invalid_argument, "threads: 0, but at least one is needed");
     for (unsigned i = 0; i < workers; ++i)
         members_.push_back(std::make_unique<member>(*this));
-    for (unsigned i = 1; i < workers; ++i)
-        loops_.emplace_back(home.new_loop("plait-work-" + std::to_string(i)))->post(*members_[i]);
+    if (workers > 1 && home.simulated())
+        throw error(errc::invalid_argument, "threads: " + std::to_string(workers) + ", but a simulation has one");
+    try {
+        for (unsigned i = 1; i < workers; ++i)
+            loops_.emplace_back(home.new_loop("plait-work-" + std::to_string(i)))->post(*members_[i]);
+    } catch (...) {
+        end();
+        throw;
+    }
 }
 
 compute_pool::~compute_pool()
+{
+    end();
+}
+
+/// Sends the workers that were started away and waits for them.
+void compute_pool::end() noexcept
 {
     closing_.store(true, std::memory_order_relaxed);
     epoch_.fetch_add(1, std::memory_order_release);
     epoch_.notify_all();
     for (;;) {
         auto gone = gone_->load(std::memory_order_acquire);
-        if (gone == count_ - 1) return;
+        if (gone == loops_.size()) return;
         gone_->wait(gone, std::memory_order_acquire);
     }
 }

@@ -25,7 +25,8 @@ namespace plait::host {
 /// comes they park, and an idle process uses no processor time.
 class compute_pool {
 public:
-    /// Starts `workers - 1` threads of `home`. `workers` >= 1, else error(errc::invalid_argument).
+    /// Starts `workers - 1` threads of `home`. `workers` >= 1, and 1 in a simulation, else
+    /// error(errc::invalid_argument).
     compute_pool(runtime& home, unsigned workers);
     ~compute_pool();
     compute_pool(compute_pool const&) = delete;
@@ -41,6 +42,8 @@ public:
 
 private:
     class member;
+
+    void end() noexcept;
 
     // One operation is published at a time. Worker 0 writes operation_ and arguments_, stores 0 to next_ (release), and
     // adds 1 to epoch_, which wakes the workers. Whoever adds 1 to next_ (acquire) and finds less than count_ has taken
