@@ -38,6 +38,12 @@ struct account : actor {
     int balance;
 };
 
+/// What it waits for lives in its frame.
+task<> wait_for(std::shared_ptr<event> e)
+{
+    co_await e->wait();
+}
+
 /// Two clients read, add and write: one's money may be lost.
 void lost_update(simulation& all)
 {
@@ -294,10 +300,8 @@ TEST_CASE("what a stop does not end is left as it is, and told")
     }
     {
         simulation all;
-        auto never = std::make_shared<event>();
-        auto wait = [never]() -> task<> { co_await never->wait(); };
-        auto body = [&]() -> task<> { co_await shield(wait()); };
-        CHECK_THROWS_WITH(all.run(body()), "it waits for ever, and a stop does not end it: no progress is possible");
+        CHECK_THROWS_WITH(all.run(shield(wait_for(std::make_shared<event>()))),
+                          "it waits for ever, and a stop does not end it: no progress is possible");
     }
     CHECK(live_frames() > frames);
 }
