@@ -19,7 +19,7 @@ namespace {
 
 /// A service without a device: the engine's own scheduler, and a step that takes one tick of time. As in an engine, two
 /// steps are in flight. Every token of an answer is a zero.
-class simulation {
+class simulated_service {
 public:
     struct course {
         std::int64_t asked = 0;
@@ -28,7 +28,7 @@ public:
         std::int64_t tokens = 0;
     };
 
-    simulation(std::shared_ptr<policy> rule, std::int64_t slots, std::int64_t pages, std::int64_t step_tokens)
+    simulated_service(std::shared_ptr<policy> rule, std::int64_t slots, std::int64_t pages, std::int64_t step_tokens)
         : scheduler_(options(slots, pages, step_tokens), std::move(rule))
     {
     }
@@ -117,7 +117,7 @@ std::shared_ptr<policy> in_turn()
 /// the ticks that the modest one waits for its first token.
 std::int64_t modest_wait(std::shared_ptr<policy> rule, std::int64_t slots, std::int64_t pages)
 {
-    simulation service(std::move(rule), slots, pages, 64);
+    simulated_service service(std::move(rule), slots, pages, 64);
     std::vector<sequence_id> greedy;
     for (int i = 0; i < 30; ++i)
         greedy.push_back(service.ask("greedy", 40, 50));
@@ -156,7 +156,7 @@ TEST_CASE("a tenant with one question does not wait for another's queue when pag
 TEST_CASE("tenants that ask at once get their first tokens in turn instead of one queue after the other")
 {
     auto order = [](std::shared_ptr<policy> rule) {
-        simulation service(std::move(rule), 3, 1000, 16); // a step computes one prompt
+        simulated_service service(std::move(rule), 3, 1000, 16); // a step computes one prompt
         for (auto tenant : {"a", "a", "a", "a", "b", "b", "b", "c", "c"})
             service.ask(tenant, 16, 1);
         service.run();
@@ -168,7 +168,7 @@ TEST_CASE("tenants that ask at once get their first tokens in turn instead of on
 
 TEST_CASE("tenants of whom one sequence runs each are left alone by those that wait")
 {
-    simulation service(in_turn(), 2, 1000, 64);
+    simulated_service service(in_turn(), 2, 1000, 64);
     std::vector<sequence_id> all;
     for (auto tenant : {"a", "b", "c", "d"})
         all.push_back(service.ask(tenant, 16, 30));
