@@ -373,8 +373,7 @@ void actor_core::restart() noexcept
     told_down_ = false;
     failure_.reset();
     try {
-        has_object_ = false;
-        rebuild();
+        rebuild(std::exchange(has_object_, false));
         has_object_ = true;
     } catch (...) {
         pause(failure{name_, "its constructor", {}, std::current_exception()});
@@ -384,7 +383,7 @@ void actor_core::restart() noexcept
     inbox_.prepend(held_);
 }
 
-void actor_core::rebuild()
+void actor_core::rebuild(bool)
 {
     throw error(errc::unsupported, "restarting an actor that has no supervisor");
 }

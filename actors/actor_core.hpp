@@ -175,8 +175,8 @@ protected:
     virtual void destroy_object() noexcept = 0;
     /// What the actor runs before it goes, or null. May throw.
     virtual message* last_words() { return nullptr; }
-    /// Destroys the object and constructs it again in its place. May throw; then there is no object.
-    virtual void rebuild();
+    /// Destroys the object, if there is one, and constructs it again in its place. May throw; then there is none.
+    virtual void rebuild(bool there_is_one);
 
 private:
     friend actor_registry;

@@ -27,9 +27,11 @@ public:
     }
 
 private:
-    void rebuild() override
+    void rebuild(bool there_is_one) override
     {
-        if constexpr (requires(A& a) { a.hand_over(); }) {
+        if (!there_is_one) {
+            construct_with();
+        } else if constexpr (requires(A& a) { a.hand_over(); }) {
             auto kept = last_will();
             construct_with(std::move(kept));
         } else {

@@ -37,7 +37,8 @@ struct supervisor_options {
 /// is not run again.
 ///
 /// A child that has `hand_over()` is asked for what its successor shall have, which is constructed with it as a last
-/// argument. If it throws, or a constructor does, the restart has failed, which counts like any failure.
+/// argument. If it throws, or a constructor does, the restart has failed, which counts like any failure, and the next
+/// attempt begins with the arguments alone.
 ///
 /// Children live as long as their supervisor: when it stops, they are stopped first, youngest first, and waited for.
 /// One that is stopped by somebody else, or ends for want of messages, is forgotten. A failure that passes the limit is

@@ -294,6 +294,62 @@ TEST_CASE("a constructor that throws on a restart is a failure too, and climbs")
     CHECK(*attempts == 4); // the first, and three restarts
 }
 
+TEST_CASE("an object that could not be made is not destroyed when the next attempt is made")
+{
+    struct fragile : worker {
+        fragile(std::shared_ptr<journal> j, std::shared_ptr<int> attempts)
+            : worker(std::move(j), "f")
+            , heap(std::make_unique<int>(*attempts))
+        {
+            if (++*attempts == 2 || *attempts == 3) throw std::runtime_error("not yet");
+        }
+        int attempt() const { return *heap; }
+        std::unique_ptr<int> heap;
+    };
+    simulation all;
+    auto book = std::make_shared<journal>();
+    auto attempts = std::make_shared<int>(0);
+    auto body = [&]() -> task<> {
+        auto top = all.home().spawn<supervisor>();
+        auto f = supervisor::spawn<fragile>(top, book, attempts);
+        co_await tell<&fragile::fail>(f, "now");
+        auto heap = co_await ask<&fragile::attempt>(f);
+        CHECK(heap == 3);
+        co_await stop(top);
+    };
+    all.run(body());
+    CHECK(*attempts == 4);
+    CHECK(book->made == 4);
+    CHECK(book->destroyed == 4);
+}
+
+TEST_CASE("what a supervisor's child hands over is lost with a constructor that throws, and the rest goes on")
+{
+    struct heir : worker {
+        heir(std::shared_ptr<journal> j, std::shared_ptr<int> attempts, int from = -1)
+            : worker(std::move(j), "h")
+        {
+            sum = from;
+            if (++*attempts == 2) throw std::runtime_error("not yet");
+        }
+        int hand_over() { return sum; }
+    };
+    simulation all;
+    auto book = std::make_shared<journal>();
+    auto attempts = std::make_shared<int>(0);
+    auto body = [&]() -> task<> {
+        auto top = all.home().spawn<supervisor>();
+        auto h = supervisor::spawn<heir>(top, book, attempts);
+        co_await ask<&heir::add>(h, 5);
+        co_await tell<&heir::fail>(h, "now");
+        auto sum = co_await ask<&heir::add>(h, 0);
+        CHECK(sum == -1);
+        co_await stop(top);
+    };
+    all.run(body());
+    CHECK(book->destroyed == book->made);
+}
+
 TEST_CASE("a restart waits, twice as long each time, less what chance takes off")
 {
     simulation all;
