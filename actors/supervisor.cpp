@@ -76,7 +76,7 @@ std::pair<std::shared_ptr<detail::guardian>, std::uint64_t> supervisor::make_lin
     return {std::make_shared<link>(above, id), id};
 }
 
-void supervisor::adopt_from_outside(ref<supervisor> const& above, std::uint64_t id, ref<actor> handle)
+void supervisor::adopt_from_outside(ref<supervisor> const& above, std::uint64_t id, ref<actor> const& handle)
 {
     if (!detail::make_tell<&supervisor::adopt>(above, id, handle).push()) request_stop(handle);
 }

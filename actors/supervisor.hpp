@@ -101,7 +101,7 @@ private:
     }
 
     static std::pair<std::shared_ptr<detail::guardian>, std::uint64_t> make_link(ref<supervisor> const& above);
-    static void adopt_from_outside(ref<supervisor> const& above, std::uint64_t id, ref<actor> handle);
+    static void adopt_from_outside(ref<supervisor> const& above, std::uint64_t id, ref<actor> const& handle);
 
     void adopt(std::uint64_t id, ref<actor> handle);
     task<> child_down(std::uint64_t id, std::optional<failure> what);
