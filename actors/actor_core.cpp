@@ -260,11 +260,16 @@ void actor_core::close() noexcept
 {
     if (closed_.load(std::memory_order_relaxed)) return;
     closed_.store(true, std::memory_order_release);
+    stop_running();
+    refuse_held();
+    went_quiet();
+}
+
+void actor_core::stop_running() noexcept
+{
     for (auto* m = running_.first(); m; m = message_list::next(*m)) {
         m->stop_.request_stop();
     }
-    refuse_held();
-    went_quiet();
 }
 
 void actor_core::went_quiet() noexcept
@@ -348,8 +353,7 @@ void actor_core::unhandled(std::string_view method, site where, std::exception_p
 {
     failure what{name_, method, where, std::move(exception)};
     if (guardian_ && !closed_.load(std::memory_order_relaxed)) {
-        // Later ones of the same object are of no more use: it is replaced.
-        if (!paused_ || !failure_) pause(std::move(what));
+        pause(std::move(what));
     } else {
         home_->unhandled(what);
     }
@@ -358,12 +362,9 @@ void actor_core::unhandled(std::string_view method, site where, std::exception_p
 void actor_core::pause(std::optional<failure> why) noexcept
 {
     if (closed_.load(std::memory_order_relaxed)) return;
+    // The first: the object is replaced, whatever else it throws.
     if (why && !failure_) failure_ = std::move(why);
-    if (!std::exchange(paused_, true)) {
-        for (auto* m = running_.first(); m; m = message_list::next(*m)) {
-            m->stop_.request_stop();
-        }
-    }
+    if (!std::exchange(paused_, true)) stop_running();
     went_quiet();
 }
 

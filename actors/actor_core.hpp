@@ -188,6 +188,7 @@ private:
     void admit_senders() noexcept;
     void refuse_held() noexcept;
     void count_taken(message& m) noexcept;
+    void stop_running() noexcept;
     void went_quiet() noexcept;
 
     executor* underlying_; ///< null once the runtime that owned it has ended: then a post runs in the call

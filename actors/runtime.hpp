@@ -138,9 +138,7 @@ private:
         static_assert(std::derived_from<A, actor>, "an actor derives from plait::actor");
         auto core = std::make_unique<detail::actor_cell<A>>(place, registry(), mailbox_bound);
         auto& object = core->construct(std::forward<Args>(args)...);
-        core->keep(std::move(share));
-        registry()->add(*core, owned);
-        return detail::ref_access::adopt(*core.release(), object);
+        return settle(std::move(core), object, std::move(share), owned);
     }
 
     template<class A, class... Args>
@@ -151,9 +149,15 @@ private:
         using cell = detail::restartable_cell<A, std::decay_t<Args>...>;
         auto core = std::make_unique<cell>(place, registry(), mailbox_bound, std::forward<Args>(args)...);
         auto& object = core->construct_with();
-        core->keep(std::move(share));
         core->watched_by(std::move(by));
-        registry()->add(*core, owns(place));
+        return settle(std::move(core), object, std::move(share), owns(place));
+    }
+
+    template<class Cell, class A>
+    ref<A> settle(std::unique_ptr<Cell> core, A& object, std::shared_ptr<void> share, bool owned)
+    {
+        core->keep(std::move(share));
+        registry()->add(*core, owned);
         return detail::ref_access::adopt(*core.release(), object);
     }
 

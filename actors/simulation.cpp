@@ -100,17 +100,12 @@ public:
 
     std::uint32_t number() const noexcept { return number_; }
     /// Ways to go on here: the oldest work, or any where nothing keeps them in order; and the devices.
-    std::uint32_t ways() const noexcept
-    {
-        auto works = serial_ ? std::min<std::uint32_t>(ready_, 1) : ready_;
-        return works + (asked_ && !pollers_.empty() ? 1 : 0);
-    }
+    std::uint32_t ways() const noexcept { return works() + (asked_ && !pollers_.empty() ? 1 : 0); }
 
     void go(std::uint32_t way, bool direct_calls)
     {
-        auto works = serial_ ? std::min<std::uint32_t>(ready_, 1) : ready_;
         auto* outer = std::exchange(detail::current_executor(), direct_calls ? this : nullptr);
-        if (way < works) {
+        if (way < works()) {
             run_work(way);
         } else {
             poll();
@@ -142,6 +137,8 @@ public:
     void detach(poller& p) noexcept override { std::erase(pollers_, &p); }
 
 private:
+    std::uint32_t works() const noexcept { return serial_ ? std::min<std::uint32_t>(ready_, 1) : ready_; }
+
     void run_work(std::uint32_t which) noexcept
     {
         detail::work_list before;
@@ -356,6 +353,14 @@ std::uint64_t simulation::trace() const noexcept
 
 namespace {
 
+/// The order is the script's alone: time passes when nothing else can happen, and asks are messages.
+void follow(scripted_chooser& script, simulation_options& options)
+{
+    options.chooser = &script;
+    options.slowness = 0;
+    options.direct_calls = false;
+}
+
 /// What `body` throws in a simulation of `options`, or null.
 std::exception_ptr failure_of(std::function<void(simulation&)> const& body, simulation_options const& options)
 {
@@ -385,9 +390,7 @@ exploration explore_all(std::function<void(simulation&)> const& body, std::uint6
 {
     exploration found;
     scripted_chooser script({});
-    options.chooser = &script;
-    options.slowness = 0;
-    options.direct_calls = false;
+    follow(script, options);
     while (found.runs < most && !found.complete && !found.failure) {
         found.failure = failure_of(body, options);
         ++found.runs;
@@ -407,9 +410,7 @@ void replay(std::function<void(simulation&)> const& body, std::vector<std::uint3
             simulation_options options)
 {
     scripted_chooser script(std::move(choices));
-    options.chooser = &script;
-    options.slowness = 0;
-    options.direct_calls = false;
+    follow(script, options);
     auto const failure = failure_of(body, options);
     if (!script.fits()) throw error(errc::invalid_argument, "a replay of another program, or of other options");
     if (failure) std::rethrow_exception(failure);
