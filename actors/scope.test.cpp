@@ -1,4 +1,5 @@
 #include <plait/tests/support/co_test.hpp>
+#include <plait/tests/support/outcomes.hpp>
 
 #include <plait/actors/channel.hpp>
 #include <plait/actors/event.hpp>
@@ -7,32 +8,7 @@
 #include <stdexcept>
 
 using namespace plait;
-
-namespace {
-
-task<> wait_forever()
-{
-    event never;
-    co_await never.wait();
-}
-
-task<> fail_with(char const* what)
-{
-    co_await this_task::yield();
-    throw std::runtime_error(what);
-}
-
-std::string what(std::exception_ptr const& e)
-{
-    try {
-        if (e) std::rethrow_exception(e);
-    } catch (std::exception const& x) {
-        return x.what();
-    }
-    return "";
-}
-
-} // namespace
+using namespace plait::test;
 
 CO_TEST_CASE("a scope joins what was started in it")
 {

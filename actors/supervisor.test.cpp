@@ -1,4 +1,5 @@
 #include <plait/tests/support/co_test.hpp>
+#include <plait/tests/support/seeds.hpp>
 
 #include <plait/actors/event.hpp>
 #include <plait/actors/gone.hpp>
@@ -7,7 +8,6 @@
 #include <plait/actors/supervisor.hpp>
 #include <plait/actors/timeout.hpp>
 
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -422,17 +422,16 @@ TEST_CASE("an actor's stopping() runs once, after its methods, and with a runtim
     }
     CHECK(book->log == std::vector<std::string>{"stopping", "stopped", "gone"});
     book->log.clear();
-    runtime rt;
+    simulation again;
     auto body = [&]() -> task<> {
-        manual_clock unused;
-        auto t = rt.spawn<tidy>(book);
+        auto t = again.home().spawn<tidy>(book);
         co_await ask<&tidy::nothing>(t);
         request_stop(t);
         request_stop(t);
         co_await stop(t);
         CHECK(book->log == std::vector<std::string>{"stopping", "stopped", "gone"});
     };
-    rt.run(body());
+    again.run(body());
 }
 
 TEST_CASE("gone() ends when the actor does, at once for one that has gone, and a stop ends the wait")
@@ -534,9 +533,6 @@ TEST_CASE("in a storm of failures, restarts, stops and timeouts every ask ends o
 {
     simulation_options options;
     options.on_unhandled = [](failure const&) {}; // a child that is struck while its supervisor stops
-    std::uint64_t const seeds = std::getenv("PLAIT_LONG") ? 100'000 : 1000;
-    auto const found = explore_seeds(&storm::run, 1, seeds, options);
-    CAPTURE(found.seed);
-    if (found.failure) CHECK_NOTHROW(std::rethrow_exception(found.failure));
-    CHECK(found.runs == seeds);
+    auto const count = test::seeds(1000);
+    test::check_all_ran(explore_seeds(&storm::run, 1, count, options), count);
 }

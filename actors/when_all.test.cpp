@@ -1,4 +1,5 @@
 #include <plait/tests/support/co_test.hpp>
+#include <plait/tests/support/outcomes.hpp>
 
 #include <plait/actors/event.hpp>
 #include <plait/actors/when_all.hpp>
@@ -9,6 +10,7 @@
 #include <string>
 
 using namespace plait;
+using namespace plait::test;
 
 namespace {
 
@@ -27,28 +29,6 @@ task<int&> refers_to(int& n)
 {
     co_await this_task::yield();
     co_return n;
-}
-
-task<> wait_forever()
-{
-    event never;
-    co_await never.wait();
-}
-
-task<> fail_with(char const* what)
-{
-    co_await this_task::yield();
-    throw std::runtime_error(what);
-}
-
-std::string what(std::exception_ptr const& e)
-{
-    try {
-        if (e) std::rethrow_exception(e);
-    } catch (std::exception const& x) {
-        return x.what();
-    }
-    return "";
 }
 
 struct adder : actor {

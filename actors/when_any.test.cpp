@@ -1,4 +1,5 @@
 #include <plait/tests/support/co_test.hpp>
+#include <plait/tests/support/outcomes.hpp>
 #include <plait/tests/support/place.hpp>
 
 #include <plait/actors/event.hpp>
@@ -10,6 +11,7 @@
 #include <string>
 
 using namespace plait;
+using namespace plait::test;
 
 namespace {
 
@@ -26,28 +28,12 @@ task<> yields()
     co_await this_task::yield();
 }
 
-task<> wait_forever()
-{
-    event never;
-    co_await never.wait();
-}
-
 task<std::string> fail_after(int yields, char const* what)
 {
     for (int i = 0; i < yields; ++i) {
         co_await this_task::yield();
     }
     throw std::runtime_error(what);
-}
-
-std::string what(std::exception_ptr const& e)
-{
-    try {
-        if (e) std::rethrow_exception(e);
-    } catch (std::exception const& x) {
-        return x.what();
-    }
-    return "";
 }
 
 } // namespace

@@ -1,7 +1,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <deque>
 #include <memory>
 #include <random>
@@ -9,6 +8,8 @@
 
 #include <plait/engine/policies/ordered.hpp>
 #include <plait/engine/scheduler.hpp>
+#include <plait/tests/support/scheduler_fixture.hpp>
+#include <plait/tests/support/seeds.hpp>
 
 using namespace plait;
 
@@ -56,13 +57,7 @@ private:
 
     scheduler_options options(admission admit)
     {
-        kv_layer layer;
-        layer.kv_heads = 1;
-        layer.head_dim = 16;
-        scheduler_options out;
-        out.kv = kv_geometry::of({layer}, kv_type::f16);
-        out.pages = pages_;
-        out.slots = slots_;
+        auto out = test::books_of(pages_, slots_);
         out.step_tokens = 5 + below(60);
         out.admit = admit;
         return out;
@@ -114,7 +109,7 @@ TEST_CASE("whatever comes, is read slowly or is cancelled, every plan holds and 
 {
     for (auto admit : {admission::overcommit, admission::reserve})
         for (int rule = 0; rule < 2; ++rule)
-            for (std::uint64_t seed = 1; seed <= (std::getenv("PLAIT_LONG") ? 5000 : 60); ++seed) {
+            for (std::uint64_t seed = 1; seed <= test::seeds(60); ++seed) {
                 CAPTURE(seed);
                 CAPTURE(rule);
                 CAPTURE(static_cast<int>(admit));

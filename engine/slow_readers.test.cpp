@@ -10,6 +10,7 @@
 #include <plait/engine/scheduler.hpp>
 #include <plait/tests/support/co_test.hpp>
 #include <plait/tests/support/engine_fixture.hpp>
+#include <plait/tests/support/scheduler_fixture.hpp>
 
 using namespace plait;
 using namespace plait::test;
@@ -38,19 +39,6 @@ std::shared_ptr<sequence> add(scheduler& books, std::int64_t prompt, std::int64_
     request->prompt = prompt;
     request->limit = limit;
     return books.add(request, std::vector<std::int32_t>(static_cast<std::size_t>(prompt), 0), nullptr);
-}
-
-scheduler_options books_of(std::int64_t pages, std::int64_t slots)
-{
-    kv_layer layer;
-    layer.kv_heads = 1;
-    layer.head_dim = 16;
-    scheduler_options out;
-    out.kv = kv_geometry::of({layer}, kv_type::f16);
-    out.pages = pages;
-    out.slots = slots;
-    out.step_tokens = 64;
-    return out;
 }
 
 void run(scheduler& books, issued_step const& step)

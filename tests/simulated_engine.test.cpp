@@ -4,8 +4,7 @@
 #include <plait/actors/simulation.hpp>
 #include <plait/tests/support/co_test.hpp>
 #include <plait/tests/support/engine_fixture.hpp>
-
-#include <cstdlib>
+#include <plait/tests/support/seeds.hpp>
 
 using namespace plait;
 using namespace plait::test;
@@ -34,12 +33,6 @@ engine_options small_engine(std::filesystem::path const& model, admission admit)
     out.step_tokens = 24;
     out.admit = admit;
     return out;
-}
-
-/// `PLAIT_LONG` asks for a long hunt.
-std::uint64_t seeds(std::uint64_t usual)
-{
-    return std::getenv("PLAIT_LONG") ? 100 * usual : usual;
 }
 
 } // namespace
@@ -74,10 +67,7 @@ TEST_CASE("an engine's answers are the same in whatever order its actors, its de
             };
             all.run(body());
         };
-        auto const found = explore_seeds(together, 1, seeds(40));
-        CAPTURE(found.seed);
-        if (found.failure) CHECK_NOTHROW(std::rethrow_exception(found.failure));
-        CHECK(found.runs == seeds(40));
+        check_all_ran(explore_seeds(together, 1, seeds(40)), seeds(40));
     }
 }
 
@@ -102,8 +92,5 @@ TEST_CASE("requests that are cancelled, time out or lose their reader give every
         };
         all.run(body());
     };
-    auto const found = explore_seeds(visits, 1, seeds(60));
-    CAPTURE(found.seed);
-    if (found.failure) CHECK_NOTHROW(std::rethrow_exception(found.failure));
-    CHECK(found.runs == seeds(60));
+    check_all_ran(explore_seeds(visits, 1, seeds(60)), seeds(60));
 }
