@@ -58,6 +58,11 @@ void post_stop(actor_core& core)
     core.post(*w);
 }
 
+wait_kind const stop_operation::the_end{"the end", [](resumption const& w, std::string& to) {
+                                            to += " of ";
+                                            to += static_cast<waiting const&>(w).core->label();
+                                        }};
+
 void stop_operation::begin() noexcept
 {
     work_.self = this;

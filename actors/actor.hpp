@@ -48,6 +48,7 @@ public:
     }
 
 private:
+    std::string_view method() const noexcept override { return "stopping"; }
     void start() noexcept override;
     void refuse(errc) noexcept override {}
     void ended() noexcept;
@@ -105,13 +106,14 @@ public:
     explicit stop_operation(actor_core* core) noexcept
         : core_(core)
     {
+        resumption_.core = core;
     }
 
     bool await_ready() const noexcept { return core_ == nullptr; }
     template<class P>
     void await_suspend(std::coroutine_handle<P> h) noexcept
     {
-        resumption_.bind(h);
+        resumption_.bind(h, the_end);
         begin();
     }
     void await_resume() const noexcept {}
@@ -122,8 +124,12 @@ private:
     struct stop_work : work {
         stop_operation* self;
     } work_;
+    static wait_kind const the_end;
+
     actor_core* core_;
-    resumption resumption_;
+    struct waiting : resumption {
+        actor_core const* core;
+    } resumption_;
 };
 
 template<class A>

@@ -30,10 +30,11 @@ task_context& message::method_context() noexcept
     context_.exec = core_;
     context_.stop = stop_.token();
     context_.owner = this;
+    context_.chains = &chains_;
     return context_;
 }
 
-message* message_list::next(message& m) noexcept
+message* message_list::next(message const& m) noexcept
 {
     return m.next_;
 }
@@ -64,6 +65,11 @@ actor_core::actor_core(executor& underlying, std::shared_ptr<actor_registry> hom
 }
 
 actor_core::~actor_core() = default;
+
+std::string actor_core::label() const
+{
+    return std::string(name_) + " #" + std::to_string(id_);
+}
 
 actor_core*& actor_core::constructing() noexcept
 {

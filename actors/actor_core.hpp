@@ -49,6 +49,14 @@ public:
 
     actor_core& core() const noexcept { return *core_; }
 
+    /// For people: the method's name, and where it was called.
+    virtual std::string_view method() const noexcept = 0;
+    site sent_from() const noexcept { return sent_from_; }
+    /// The awaits of the method and of the scopes inside it.
+    chain_list const& chains() const noexcept { return chains_; }
+    /// The actor's method that asked, if it was one: it waits until this has ended.
+    message const* asked_by() const noexcept { return asked_by_; }
+
 protected:
     explicit message(actor_core& core) noexcept;
     ~message() = default;
@@ -63,7 +71,9 @@ protected:
     /// What the method runs under. Its owner is this message: that is how an actor knows whose a resumption is.
     task_context& method_context() noexcept;
 
-    stop_source stop_;            ///< requested by the actor's end and by the sender's stop
+    stop_source stop_; ///< requested by the actor's end and by the sender's stop
+    site sent_from_;
+    message const* asked_by_ = nullptr;
     bool waits_for_room_ = false; ///< set by the sender before posting, cleared when it is admitted
 
 private:
@@ -76,6 +86,7 @@ private:
     message* next_ = nullptr;  ///< among the running ones, or among those that wait for room
     message* previous_ = nullptr;
     task_context context_;
+    chain_list chains_;
 };
 
 /// A doubly linked list of messages.
@@ -83,7 +94,7 @@ class message_list {
 public:
     bool empty() const noexcept { return first_ == nullptr; }
     message* first() const noexcept { return first_; }
-    static message* next(message& m) noexcept;
+    static message* next(message const& m) noexcept;
     void push_back(message& m) noexcept;
     void remove(message& m) noexcept;
 
@@ -161,11 +172,16 @@ public:
     /// The runtime's actors.
     actor_registry& home() const noexcept { return *home_; }
     std::string_view name() const noexcept { return name_; }
+    /// The type and the number among the runtime's actors: "cache #3".
+    std::string label() const;
     /// Messages sent and not yet taken.
     std::uint64_t depth() const noexcept
     {
         return sent_.load(std::memory_order_relaxed) - taken_.load(std::memory_order_relaxed);
     }
+
+    /// Adds what it is doing, line by line, for dump(); on the actor's executor.
+    void describe(std::string& to) const;
 
     /// The core whose object is being constructed on this thread.
     static actor_core*& constructing() noexcept;
@@ -226,7 +242,8 @@ private:
         actor_core* core;
     } system_;
 
-    bool owned_ = false; ///< `underlying_` ends with the runtime
+    bool owned_ = false;   ///< `underlying_` ends with the runtime
+    std::uint64_t id_ = 0; ///< the runtime's actors are numbered as they come, from 1
     actor_core* registry_next_ = nullptr;
     actor_core* registry_previous_ = nullptr;
 };

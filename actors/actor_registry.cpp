@@ -10,19 +10,15 @@ void actor_registry::list::add(actor_core& core) noexcept
 {
     core.registry_next_ = nullptr;
     core.registry_previous_ = youngest;
-    if (youngest) youngest->registry_next_ = &core;
+    (youngest ? youngest->registry_next_ : oldest) = &core;
     youngest = &core;
     ++size;
 }
 
 void actor_registry::list::remove(actor_core& core) noexcept
 {
-    if (core.registry_previous_) core.registry_previous_->registry_next_ = core.registry_next_;
-    if (core.registry_next_) {
-        core.registry_next_->registry_previous_ = core.registry_previous_;
-    } else {
-        youngest = core.registry_previous_;
-    }
+    (core.registry_previous_ ? core.registry_previous_->registry_next_ : oldest) = core.registry_next_;
+    (core.registry_next_ ? core.registry_next_->registry_previous_ : youngest) = core.registry_previous_;
     --size;
 }
 
@@ -30,6 +26,7 @@ void actor_registry::add(actor_core& core, bool owned) noexcept
 {
     std::lock_guard lock(mutex_);
     core.owned_ = owned;
+    core.id_ = ++added_;
     living_.add(core);
 }
 
@@ -50,6 +47,14 @@ std::size_t actor_registry::living() const noexcept
 {
     std::lock_guard lock(mutex_);
     return living_.size;
+}
+
+void actor_registry::for_each(std::function<void(actor_core&)> const& f) const
+{
+    std::lock_guard lock(mutex_);
+    for (auto* core = living_.oldest; core; core = core->registry_next_) {
+        f(*core);
+    }
 }
 
 void actor_registry::stop_all(machine& below) noexcept

@@ -3,6 +3,7 @@
 #include <plait/actors/actor_core.hpp>
 
 #include <cstddef>
+#include <functional>
 #include <mutex>
 
 namespace plait {
@@ -36,6 +37,8 @@ public:
     /// Makes the cores that handles still point to independent of the runtime's executors, which have ended.
     void orphan_all() noexcept;
     std::size_t living() const noexcept;
+    /// Calls `f` with every living core, oldest first; it is short and takes no lock of the registry.
+    void for_each(std::function<void(actor_core&)> const& f) const;
 
     runtime& owner;
 
@@ -45,12 +48,14 @@ protected:
 private:
     struct list {
         actor_core* youngest = nullptr;
+        actor_core* oldest = nullptr;
         std::size_t size = 0;
         void add(actor_core& core) noexcept;
         void remove(actor_core& core) noexcept;
     };
 
     mutable std::mutex mutex_;
+    std::uint64_t added_ = 0;
     list living_;
     list gone_;
 };

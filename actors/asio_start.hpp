@@ -103,6 +103,8 @@ private:
         }
         if (rt) {
             entry_.source = source_.get();
+            entry_.place = context_.exec;
+            context_.chains = &entry_.chains;
             rt->runs().add(entry_);
         }
     }
@@ -117,6 +119,7 @@ private:
     {
         outcome_ = task_access::take(task_);
         task_ = {};
+        if (runtime_) runtime_->runs().ended(entry_);
         if (own_) {
             own_->dispose_after_turn([](void* self) noexcept { static_cast<started_task*>(self)->complete(); }, this);
         } else {

@@ -196,7 +196,8 @@ public:
         stop_ = h.promise().context().stop;
         cancelled_ = stop_.stop_requested();
         if (cancelled_) return false;
-        resumption_.bind(h);
+        static constexpr wait_kind kind{"an Asio operation"};
+        resumption_.bind(h, kind);
         try {
             std::apply(
                 [this](auto&&... argument) {

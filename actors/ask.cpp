@@ -2,9 +2,17 @@
 
 namespace plait::detail {
 
+wait_kind const ask_message::an_answer{"an answer", [](resumption const& waiting, std::string& to) {
+                                           auto const& m = *static_cast<asker const&>(waiting).self;
+                                           to += " of ";
+                                           to += m.method();
+                                           to += " by " + m.core().label();
+                                       }};
+
 ask_message::ask_message(actor_core& core) noexcept
     : message(core)
 {
+    asker_.self = this;
     cancel_.self = this;
     cancel_.run = [](work& self) noexcept { static_cast<cancel_work&>(self).self->cancel(); };
 }

@@ -22,10 +22,15 @@ protected:
     explicit ask_message(actor_core& core) noexcept;
     ~ask_message() = default;
 
-    /// Lets the asker's stop reach the message; before it is sent.
-    void arm(stop_token stop)
+    /// Before it is sent: who asks, and whose stop reaches the message.
+    template<class P>
+    void bind(std::coroutine_handle<P> h)
     {
-        if (stop.stop_possible()) on_stop_.emplace(stop, pass_on{this});
+        auto& context = h.promise().context();
+        sent_from_ = h.promise().where();
+        asked_by_ = static_cast<message const*>(context.owner);
+        asker_.bind(h, an_answer);
+        if (context.stop.stop_possible()) on_stop_.emplace(context.stop, pass_on{this});
     }
     /// True when the asker has to suspend; false when it was answered inside the call.
     bool send() noexcept;
@@ -33,9 +38,12 @@ protected:
     /// The message has ended, with its outcome in place. Nothing of this may be touched after it.
     void answer() noexcept;
 
-    resumption asker_;
-
 private:
+    static wait_kind const an_answer;
+
+    struct asker : resumption {
+        ask_message const* self;
+    } asker_;
     struct pass_on {
         ask_message* self;
         void operator()() const noexcept;
@@ -80,12 +88,13 @@ public:
             outcome_.fail(errc::receiver_gone, name);
             return false;
         }
-        asker_.bind(h);
-        arm(stop);
+        bind(h);
         return send();
     }
 
     value_type await_resume() { return std::move(outcome_).value(); }
+
+    std::string_view method() const noexcept override { return method_name<Method>(); }
 
 private:
     static constexpr char const* name = "asking an actor";

@@ -162,7 +162,8 @@ public:
         auto stop = h.promise().context().stop;
         cancelled_ = stop.stop_requested();
         if (cancelled_) return false;
-        sender_.bind(h);
+        static constexpr wait_kind kind{"room in a channel"};
+        sender_.bind(h, kind);
         if (!begin()) return false;
         sender_.watch(stop, channel_.mutex_, channel_.senders_);
         return true;
@@ -215,7 +216,8 @@ public:
         auto stop = h.promise().context().stop;
         cancelled_ = stop.stop_requested();
         if (cancelled_) return false;
-        receiver_.bind(h);
+        static constexpr wait_kind kind{"a channel's next value"};
+        receiver_.bind(h, kind);
         if (!begin()) return false;
         receiver_.watch(stop, channel_.mutex_, channel_.receivers_);
         return true;

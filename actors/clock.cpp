@@ -1,7 +1,9 @@
 #include <plait/actors/clock.hpp>
 
+#include <array>
 #include <cassert>
 #include <condition_variable>
+#include <cstdio>
 #include <ctime>
 #include <thread>
 
@@ -69,6 +71,13 @@ void timer_heap::remove(timer& t) noexcept
     auto* rest = merge_children(std::exchange(t.child, nullptr));
     root_ = &t == root_ ? rest : meld(root_, rest);
     if (root_) root_->previous = root_->sibling = nullptr;
+}
+
+std::string in_seconds(duration d)
+{
+    std::array<char, 32> text{};
+    auto const length = std::snprintf(text.data(), text.size(), "%.6f s", std::chrono::duration<double>(d).count());
+    return {text.data(), static_cast<std::size_t>(length)};
 }
 
 time_point later(time_point from, duration d) noexcept
@@ -143,6 +152,13 @@ void clock::fire(time_point t) noexcept
         static_cast<detail::timer*>(w)->post();
     }
 }
+
+wait_kind const clock::sleep_operation::asleep{"a time", [](resumption const& w, std::string& to) {
+                                                   auto const due = static_cast<detail::timer const&>(w).due;
+                                                   to += due == time_point::max()
+                                                             ? " that never comes"
+                                                             : ": " + detail::in_seconds(due.time_since_epoch());
+                                               }};
 
 void clock::sleep_operation::await_resume()
 {

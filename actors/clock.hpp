@@ -21,6 +21,9 @@ namespace detail {
 /// `d` after `from`; never past the end of time, which means never.
 time_point later(time_point from, duration d) noexcept;
 
+/// "1.250000 s".
+std::string in_seconds(duration d);
+
 /// A sleeping coroutine: a node of the clock's heap, in the sleeper's frame.
 struct timer : resumption {
     time_point due;
@@ -108,7 +111,7 @@ public:
         auto stop = h.promise().context().stop;
         timer_.cancelled = stop.stop_requested();
         if (timer_.cancelled || timer_.due <= clock_.now()) return false;
-        timer_.bind(h);
+        timer_.bind(h, asleep);
         clock_.arm(timer_);
         if (stop.stop_possible()) on_stop_.emplace(stop, cancel{&clock_, &timer_});
         return true;
@@ -125,6 +128,8 @@ protected:
     }
 
 private:
+    static wait_kind const asleep;
+
     clock& clock_;
     detail::timer timer_;
     std::optional<stop_callback<cancel>> on_stop_;

@@ -43,7 +43,7 @@ bool event::wait_operation::begin() noexcept
 void event::wait_operation::await_resume()
 {
     waiter_.unwatch();
-    if (cancelled_ || waiter_.cancelled()) throw error(errc::cancelled, what_);
+    if (cancelled_ || waiter_.cancelled()) throw error(errc::cancelled, std::string("waiting for ") + kind_->name);
 }
 
 } // namespace plait

@@ -29,10 +29,10 @@ private:
 
 class event::wait_operation {
 public:
-    /// `what` is the context of the error, for what is built on an event.
-    explicit wait_operation(event& e, char const* what = "waiting for an event") noexcept
+    /// `kind` says what is waited for, in errors too, where something is built on an event.
+    explicit wait_operation(event& e, wait_kind const& kind = an_event) noexcept
         : event_(e)
-        , what_(what)
+        , kind_(&kind)
     {
     }
 
@@ -44,7 +44,7 @@ public:
         auto stop = h.promise().context().stop;
         cancelled_ = stop.stop_requested();
         if (cancelled_) return false;
-        waiter_.bind(h);
+        waiter_.bind(h, *kind_);
         if (!begin()) return false;
         waiter_.watch(stop, event_.mutex_, event_.waiting_);
         return true;
@@ -53,10 +53,11 @@ public:
     void await_resume();
 
 private:
+    static constexpr wait_kind an_event{"an event"};
     bool begin() noexcept;
 
     event& event_;
-    char const* what_;
+    wait_kind const* kind_;
     detail::waiter waiter_;
     bool cancelled_ = false;
 };

@@ -33,9 +33,10 @@ bool frame::start_child(std::coroutine_handle<> self, frame& parent, std::corout
                         task_context& context) noexcept
 {
     context_ = &context;
-    awaiter_ = &parent;
-    continuation_ = continuation;
-    depth_ = parent.depth_ + 1;
+    above_.awaiter = &parent;
+    above_.continuation = continuation;
+    parent.beneath_ = reinterpret_cast<std::uintptr_t>(this);
+    depth_ = static_cast<std::uint16_t>(parent.depth_ + 1);
     if (depth_ % stack_depth == 0 && current.running) {
         state_ = state::suspended;
         current.next = self;
@@ -52,8 +53,10 @@ void frame::start_root(std::coroutine_handle<> self, task_context& context, void
                        void* owner) noexcept
 {
     context_ = &context;
+    root_ = true;
     root_ended_ = ended;
     root_owner_ = owner;
+    if (context.chains) context.chains->add(*this);
     resume(self);
 }
 
@@ -61,13 +64,28 @@ void frame::ended() noexcept
 {
     if (state_ == state::starting) {
         state_ = state::done;
-    } else if (root_ended_) {
+    } else if (root_) {
+        if (context_->chains) context_->chains->remove(*this);
         root_ended_(root_owner_);
     } else if (current.running) {
-        current.next = continuation_;
+        current.next = above_.continuation;
     } else {
-        resume(continuation_);
+        resume(above_.continuation);
     }
+}
+
+void chain_list::add(frame& root) noexcept
+{
+    root.listed_ = {nullptr, last_};
+    (last_ ? last_->listed_.next : first_) = &root;
+    last_ = &root;
+}
+
+void chain_list::remove(frame& root) noexcept
+{
+    auto const [next, previous] = root.listed_;
+    (previous ? previous->listed_.next : first_) = next;
+    (next ? next->listed_.previous : last_) = previous;
 }
 
 } // namespace plait::detail

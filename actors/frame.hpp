@@ -7,10 +7,17 @@
 #include <plait/actors/stop.hpp>
 
 #include <coroutine>
+#include <cstdint>
+#include <string>
 #include <type_traits>
 #include <utility>
 
 namespace plait {
+
+namespace detail {
+class chain_list;
+class frame;
+} // namespace detail
 
 /// Where and under what a task runs. A child uses its awaiter's; scopes, actors and the runtime make new ones. An
 /// awaitable reaches it in `template<class P> … await_suspend(std::coroutine_handle<P> h)` as `h.promise().context()`.
@@ -18,6 +25,15 @@ struct task_context {
     executor* exec = nullptr;    ///< resumes the task
     stop_token stop;             ///< asks it to end early
     void const* owner = nullptr; ///< the actor's method that it is part of
+    /// Where the chains of awaits under it are kept for `dump`; null for what nobody looks at.
+    detail::chain_list* chains = nullptr;
+};
+
+/// What a suspended coroutine waits for, as `dump` tells it.
+struct wait_kind {
+    char const* name;
+    /// Adds what this very wait is for: a method, a time. On the coroutine's executor.
+    void (*describe)(resumption const&, std::string& to) = nullptr;
 };
 
 namespace detail {
@@ -52,7 +68,9 @@ public:
     template<class Awaitable>
     decltype(auto) await_transform(Awaitable&& awaitable, site where = here())
     {
-        where_ = where;
+        file_ = where.file;
+        line_ = where.line;
+        beneath_ = 0;
         if constexpr (requires { std::forward<Awaitable>(awaitable).operator co_await(); }) {
             return std::forward<Awaitable>(awaitable).operator co_await();
         } else {
@@ -61,8 +79,15 @@ public:
     }
 
     /// Where the coroutine awaits, and the frame that awaits it (null for a root).
-    site where() const noexcept { return where_; }
-    frame* awaiter() const noexcept { return awaiter_; }
+    site where() const noexcept { return {file_, line_}; }
+    frame* awaiter() const noexcept { return root_ ? nullptr : above_.awaiter; }
+
+    /// While it is suspended: the frame that it awaits, or the operation, or neither, when what it awaits is not
+    /// plait's.
+    frame* awaited() const noexcept { return beneath_ & 1 ? nullptr : reinterpret_cast<frame*>(beneath_); }
+    resumption* awaited_operation() const noexcept;
+    /// Noted by an operation when the coroutine suspends in it.
+    void waits_for(resumption& operation) noexcept;
 
     static void* operator new(std::size_t size) { return allocate_frame(size); }
     static void operator delete(void* memory, std::size_t size) noexcept { free_frame(memory, size); }
@@ -94,15 +119,47 @@ protected:
     void ended() noexcept;
 
 private:
+    friend chain_list;
+
     task_context* context_ = nullptr;
-    frame* awaiter_ = nullptr;
-    std::coroutine_handle<> continuation_;
+    struct way_back {
+        frame* awaiter;
+        std::coroutine_handle<> continuation;
+    };
+    struct listed {
+        frame* next;
+        frame* previous;
+    };
+    union {
+        way_back above_{}; ///< of a child
+        listed listed_;    ///< of a root: its place in a chain_list
+    };
     void (*root_ended_)(void*) noexcept = nullptr;
     void* root_owner_ = nullptr;
-    site where_;
-    unsigned depth_ = 0;
+    /// The frame or the operation that it awaits; an operation is marked by bit 0. Set by whoever suspends it, cleared
+    /// by its next await.
+    std::uintptr_t beneath_ = 0;
+    char const* file_ = "";
+    unsigned line_ = 0;
+    std::uint16_t depth_ = 0; ///< of awaits, modulo its range
     /// `starting`: the awaiter is still inside await_suspend, with this frame above it on the stack.
     enum class state : unsigned char { suspended, starting, done } state_ = state::suspended;
+    bool root_ = false;
+};
+
+/// The chains of awaits that are parts of one thing (an actor's method, a task that was run): the method's own, and
+/// those of the scopes inside it. Used on their executor.
+class chain_list {
+public:
+    /// The oldest.
+    frame* first() const noexcept { return first_; }
+    static frame* next(frame const& root) noexcept { return root.listed_.next; }
+    void add(frame& root) noexcept;
+    void remove(frame& root) noexcept;
+
+private:
+    frame* first_ = nullptr;
+    frame* last_ = nullptr;
 };
 
 /// Runs a coroutine, and then those that it makes ready by ending, until none is left. Keeps the stack flat however
@@ -113,10 +170,13 @@ void resume(std::coroutine_handle<> h) noexcept;
 /// Resumes a coroutine through its executor. The part of an awaitable that outlives `await_suspend`.
 class resumption : public work {
 public:
-    /// Remembers the coroutine and its executor. Call it in `await_suspend`, before the address of this is published.
+    /// Remembers the coroutine and its executor, and what it waits for, which lives as long as the program. Call it in
+    /// `await_suspend`, before the address of this is published.
     template<class P>
-    void bind(std::coroutine_handle<P> h) noexcept
+    void bind(std::coroutine_handle<P> h, wait_kind const& kind) noexcept
     {
+        kind_ = &kind;
+        h.promise().waits_for(*this);
         handle_ = h;
         exec_ = h.promise().context().exec;
         owner = h.promise().context().owner;
@@ -127,12 +187,25 @@ public:
     /// may be touched from another executor.
     void post() noexcept { exec_->post(*this); }
 
+    wait_kind const& kind() const noexcept { return *kind_; }
+
 private:
     std::coroutine_handle<> handle_;
     executor* exec_ = nullptr;
+    wait_kind const* kind_ = nullptr;
 };
 
 namespace detail {
+
+inline resumption* frame::awaited_operation() const noexcept
+{
+    return beneath_ & 1 ? reinterpret_cast<resumption*>(beneath_ - 1) : nullptr;
+}
+
+inline void frame::waits_for(resumption& operation) noexcept
+{
+    beneath_ = reinterpret_cast<std::uintptr_t>(&operation) | 1;
+}
 
 /// An awaitable that gives `Read(context)` at once.
 template<class Read>
@@ -166,7 +239,8 @@ struct yield_awaiter {
     template<class P>
     void await_suspend(std::coroutine_handle<P> h) noexcept
     {
-        resumption_.bind(h);
+        static constexpr wait_kind kind{"its turn"};
+        resumption_.bind(h, kind);
         resumption_.post();
     }
     void await_resume() const noexcept {}

@@ -34,7 +34,8 @@ void gate::leave() noexcept
 event::wait_operation gate::close() noexcept
 {
     if (state_.fetch_or(closed_bit, std::memory_order_acq_rel) == 0) empty_.set();
-    return event::wait_operation(empty_, "waiting for a gate to close");
+    static constexpr wait_kind kind{"a gate to close"};
+    return event::wait_operation(empty_, kind);
 }
 
 bool gate::closed() const noexcept

@@ -21,7 +21,8 @@ void latch::count_down(std::size_t n)
 
 event::wait_operation latch::wait() noexcept
 {
-    return event::wait_operation(done_, "waiting for a latch");
+    static constexpr wait_kind kind{"a latch"};
+    return event::wait_operation(done_, kind);
 }
 
 event::wait_operation latch::arrive_and_wait()

@@ -9,11 +9,33 @@ namespace plait::detail {
 void run_registry::add(run_entry& e) noexcept
 {
     std::lock_guard lock(mutex_);
+    e.number = ++added_;
     e.next = first_;
     e.previous = nullptr;
     if (first_) first_->previous = &e;
     first_ = &e;
     if (ending_) e.source->request_stop();
+}
+
+void run_registry::ended(run_entry& e) noexcept
+{
+    std::lock_guard lock(mutex_);
+    e.place = nullptr;
+}
+
+void run_registry::for_each(std::function<void(run_entry&)> const& f)
+{
+    std::lock_guard lock(mutex_);
+    for (auto* e = first_; e; e = e->next) {
+        if (e->place) f(*e);
+    }
+}
+
+void run_registry::with(std::uint64_t number, std::function<void(run_entry&)> const& f)
+{
+    for_each([&](run_entry& e) {
+        if (e.number == number) f(e);
+    });
 }
 
 void run_registry::remove(run_entry& e) noexcept

@@ -1,10 +1,11 @@
 #pragma once
 
-#include <plait/actors/stop.hpp>
+#include <plait/actors/frame.hpp>
 
 #include <condition_variable>
-#include <cstddef>
+#include <cstdint>
 #include <exception>
+#include <functional>
 #include <mutex>
 
 namespace plait::detail {
@@ -14,6 +15,9 @@ class machine;
 /// A task that the outside of the runtime has started.
 struct run_entry {
     stop_source* source = nullptr;
+    executor* place = nullptr; ///< where it runs; null once it has ended
+    chain_list chains;
+    std::uint64_t number = 0; ///< of all that were started, from 1
     run_entry* next = nullptr;
     run_entry* previous = nullptr;
 };
@@ -22,7 +26,14 @@ struct run_entry {
 class run_registry {
 public:
     void add(run_entry& e) noexcept;
+    /// It has ended, on its place, which may go soon: nothing is posted there any more.
+    void ended(run_entry& e) noexcept;
     void remove(run_entry& e) noexcept;
+
+    /// Calls `f` with every one that has not ended; it is short and takes no lock of the registry.
+    void for_each(std::function<void(run_entry&)> const& f);
+    /// Calls `f` with the one of that number, if it has not ended; on its place.
+    void with(std::uint64_t number, std::function<void(run_entry&)> const& f);
 
     /// Asks every task, also later ones, to stop, and returns when none is left.
     void stop_all(machine& below) noexcept;
@@ -38,6 +49,7 @@ private:
     std::mutex mutex_;
     std::condition_variable empty_;
     run_entry* first_ = nullptr;
+    std::uint64_t added_ = 0;
     bool ending_ = false;
     std::exception_ptr failure_;
 };

@@ -85,12 +85,15 @@ void runtime::drive(job_base& job, stop_token stop)
 {
     using outcome = detail::machine::outcome;
     struct running {
-        explicit running(std::unique_ptr<detail::machine::guest> place, job_base& j)
+        running(std::unique_ptr<detail::machine::guest> place, detail::run_registry& runs, job_base& j)
             : here(std::move(place))
+            , all(runs)
             , job(j)
         {
             entry.source = &source;
-            context.exec = &here->place();
+            entry.place = &here->place();
+            context.exec = entry.place;
+            context.chains = &entry.chains;
             context.stop = source.token();
             start.self = this;
         }
@@ -99,6 +102,7 @@ void runtime::drive(job_base& job, stop_token stop)
         };
 
         std::unique_ptr<detail::machine::guest> here;
+        detail::run_registry& all;
         job_base& job;
         stop_source source;
         detail::run_entry entry;
@@ -107,7 +111,7 @@ void runtime::drive(job_base& job, stop_token stop)
     };
 
     if (auto failure = state_->runs.take_failure()) std::rethrow_exception(failure);
-    auto r = std::make_unique<running>(state_->below->come(), job);
+    auto r = std::make_unique<running>(state_->below->come(), state_->runs, job);
     r->start.run = [](work& self) noexcept {
         auto& r = *static_cast<running::start_work&>(self).self;
         r.job.start(
@@ -115,6 +119,7 @@ void runtime::drive(job_base& job, stop_token stop)
             [](void* owner) noexcept {
                 auto& r = *static_cast<running*>(owner);
                 r.job.finish();
+                r.all.ended(r.entry);
                 r.here->end();
             },
             &r);

@@ -98,6 +98,7 @@ public:
 
 private:
     friend supervisor;
+    friend task<std::string> dump(runtime& home, duration patience);
     static constexpr std::uint64_t mailbox_bound = 256;
     struct state;
 

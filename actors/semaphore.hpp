@@ -107,7 +107,8 @@ public:
         cancelled_ = stop.stop_requested();
         if (cancelled_) return false;
         semaphore_.check(request_.units);
-        request_.bind(h);
+        static constexpr wait_kind kind{"units of a semaphore"};
+        request_.bind(h, kind);
         if (!begin()) return false;
         if (stop.stop_possible()) on_stop_.emplace(stop, on_stop(&semaphore_, &request_));
         return true;

@@ -55,7 +55,8 @@ public:
     template<class P>
     void await_suspend(std::coroutine_handle<P> h) noexcept
     {
-        resumption_.bind(h);
+        static constexpr wait_kind kind{"the tasks beside it"};
+        resumption_.bind(h, kind);
         group_.joining_ = &resumption_;
     }
     void await_resume() const noexcept {}

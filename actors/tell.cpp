@@ -18,15 +18,21 @@ void tell_message_base::refuse_sender(errc reason) noexcept
     if (auto* sender = std::exchange(sender_, nullptr)) sender->end(reason);
 }
 
-void tell_message_base::report(std::string_view method, site where, std::exception_ptr const& exception) noexcept
+void tell_message_base::report(std::exception_ptr const& exception) noexcept
 {
     if (stop_.stop_requested() && is_cancelled(exception)) return;
-    core().unhandled(method, where, exception);
+    core().unhandled(method(), sent_from(), exception);
 }
+
+wait_kind const tell_sender::room{"room in the mailbox", [](resumption const& w, std::string& to) {
+                                      to += " of ";
+                                      to += static_cast<waiting const&>(w).core->label();
+                                  }};
 
 tell_sender::tell_sender(actor_core& core) noexcept
     : core_(core)
 {
+    resumption_.core = &core;
     cancel_.self = this;
     cancel_.run = [](work& self) noexcept { static_cast<cancel_work&>(self).self->cancel(); };
 }

@@ -28,7 +28,7 @@ protected:
     /// Passes the reason to a sender that still waits.
     void refuse_sender(errc reason) noexcept;
     /// Reports what the method threw, unless it was the actor's end that cancelled it.
-    void report(std::string_view method, site where, std::exception_ptr const& exception) noexcept;
+    void report(std::exception_ptr const& exception) noexcept;
 
 private:
     friend tell_sender;
@@ -45,9 +45,11 @@ public:
         : tell_message_base(*ref_access::core(target))
         , target_(std::move(target))
         , arguments_(std::move(arguments))
-        , where_(where)
     {
+        sent_from_ = where;
     }
+
+    std::string_view method() const noexcept override { return method_name<Method>(); }
 
 private:
     void start() noexcept override
@@ -65,7 +67,7 @@ private:
                 static_cast<void>(shape::call(Method, object, arguments_));
             }
         } catch (...) {
-            report(method_name<Method>(), where_, std::current_exception());
+            report(std::current_exception());
         }
         end();
     }
@@ -74,7 +76,7 @@ private:
     {
         auto outcome = task_access::take(running_);
         running_ = {};
-        if (outcome.failure()) report(method_name<Method>(), where_, outcome.failure());
+        if (outcome.failure()) report(outcome.failure());
         end();
     }
 
@@ -93,7 +95,6 @@ private:
     ref<A> target_;
     [[no_unique_address]] typename shape::arguments arguments_;
     [[no_unique_address]] std::conditional_t<shape::is_coroutine, typename shape::returned, std::tuple<>> running_;
-    site where_;
 };
 
 /// A coroutine that waits for room in a mailbox. Apart from construction, touched on the actor's executor.
@@ -106,7 +107,7 @@ public:
     template<class P>
     void bind(std::coroutine_handle<P> h) noexcept
     {
-        resumption_.bind(h);
+        resumption_.bind(h, room);
     }
     /// Posts `m`, which is above the bound, and waits.
     void send(tell_message_base& m, stop_token stop);
@@ -126,9 +127,13 @@ private:
 
     void cancel() noexcept;
 
+    static wait_kind const room;
+
     actor_core& core_;
     tell_message_base* message_ = nullptr;
-    resumption resumption_;
+    struct waiting : resumption {
+        actor_core const* core;
+    } resumption_;
     std::optional<stop_callback<pass_on>> on_stop_;
     std::optional<errc> reason_;
     bool ended_ = false;

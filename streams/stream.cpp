@@ -1,4 +1,5 @@
 #include <cassert>
+#include <string>
 
 #include <plait/streams/stream.hpp>
 
@@ -9,9 +10,15 @@ bool ticket::passed() const noexcept
     return where_ == nullptr || where_->completed() >= value_;
 }
 
+wait_kind const ticket::awaiter::a_ticket{"a ticket", [](resumption const& w, std::string& to) {
+                                              auto const& on = static_cast<waiting const&>(w).on;
+                                              to += " of a stream: " + std::to_string(on.value()) + ", which is at " +
+                                                    std::to_string(on.where()->completed());
+                                          }};
+
 void ticket::awaiter::enqueue() noexcept
 {
-    on_.where()->add(*this);
+    resumption_.on.where()->add(*this);
 }
 
 stream::~stream()
@@ -28,7 +35,7 @@ void stream::wait(ticket t)
 void stream::add(ticket::awaiter& waiting) noexcept
 {
     auto** place = &waiters_;
-    while (*place != nullptr && (*place)->on_.value() <= waiting.on_.value())
+    while (*place != nullptr && (*place)->resumption_.on.value() <= waiting.resumption_.on.value())
         place = &(*place)->next_;
     waiting.next_ = *place;
     *place = &waiting;
@@ -37,7 +44,7 @@ void stream::add(ticket::awaiter& waiting) noexcept
 void stream::advance(std::uint64_t value) noexcept
 {
     completed_ = value;
-    while (waiters_ != nullptr && waiters_->on_.value() <= value) {
+    while (waiters_ != nullptr && waiters_->resumption_.on.value() <= value) {
         auto* ready = waiters_;
         waiters_ = ready->next_;
         ready->resumption_.post(); // the awaiter may be gone after this

@@ -40,17 +40,14 @@ private:
 /// A suspended coroutine in a stream's list of waiters.
 class ticket::awaiter {
 public:
-    explicit awaiter(ticket on) noexcept
-        : on_(on)
-    {
-    }
+    explicit awaiter(ticket on) noexcept { resumption_.on = on; }
 
-    bool await_ready() const noexcept { return on_.passed(); }
+    bool await_ready() const noexcept { return resumption_.on.passed(); }
 
     template<class Promise>
     bool await_suspend(std::coroutine_handle<Promise> waiting)
     {
-        resumption_.bind(waiting);
+        resumption_.bind(waiting, a_ticket);
         enqueue();
         return true;
     }
@@ -59,11 +56,13 @@ public:
 
 private:
     friend class stream;
+    static wait_kind const a_ticket;
     void enqueue() noexcept;
 
-    ticket on_;
+    struct waiting : resumption {
+        ticket on;
+    } resumption_;
     awaiter* next_ = nullptr;
-    resumption resumption_;
 };
 
 inline ticket::awaiter ticket::operator co_await() const noexcept
