@@ -96,7 +96,7 @@ TEST_CASE("a dump shows every actor, its methods, and each chain of awaits down 
     CHECK(has("task #1\n"));
     CHECK(has("dump.cpp:"));
     // A chain goes from the method down: the scope's body, then what it awaits.
-    CHECK(text.find(line(3)) < text.find(line(8)));
+    CHECK(text.find(line(3) + "\n") < text.find(line(8) + " waits"));
     CHECK(text.find("store #1") < text.find("session #2"));
 }
 

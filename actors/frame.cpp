@@ -62,11 +62,14 @@ void frame::start_root(std::coroutine_handle<> self, task_context& context, void
 
 void frame::ended() noexcept
 {
-    if (state_ == state::starting) {
-        state_ = state::done;
-    } else if (root_) {
+    if (root_) {
         if (context_->chains) context_->chains->remove(*this);
         root_ended_(root_owner_);
+        return;
+    }
+    above_.awaiter->beneath_ = 0;
+    if (state_ == state::starting) {
+        state_ = state::done;
     } else if (current.running) {
         current.next = above_.continuation;
     } else {

@@ -180,13 +180,18 @@ public:
         handle_ = h;
         exec_ = h.promise().context().exec;
         owner = h.promise().context().owner;
-        run = [](work& self) noexcept { detail::resume(static_cast<resumption&>(self).handle_); };
+        run = [](work& self) noexcept {
+            auto& r = static_cast<resumption&>(self);
+            r.kind_ = nullptr; // a debugger sees that it waits no more
+            detail::resume(r.handle_);
+        };
     }
 
     /// Has the coroutine resumed, once for each suspension; from any thread. After it nothing of the awaiting frame
     /// may be touched from another executor.
     void post() noexcept { exec_->post(*this); }
 
+    /// While it waits.
     wait_kind const& kind() const noexcept { return *kind_; }
 
 private:

@@ -1,5 +1,6 @@
 #include <plait/actors/runtime.hpp>
 
+#include <plait/actors/runtime_list.hpp>
 #include <plait/actors/runtime_threads.hpp>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <cstdlib>
 #include <exception>
 #include <fstream>
+#include <optional>
 #include <thread>
 
 #if defined(__linux__)
@@ -60,6 +62,7 @@ struct runtime::state final : detail::actor_registry {
     std::unique_ptr<detail::machine> const below;
     std::function<void(failure const&)> const on_unhandled;
     detail::run_registry runs;
+    std::optional<detail::listed_runtime> listed{std::in_place, *this, runs}; ///< none once the runtime has ended
 };
 
 runtime::runtime(runtime_options options)
@@ -78,6 +81,7 @@ runtime::~runtime()
     state_->runs.stop_all(below);
     state_->stop_all(below);
     below.end();
+    state_->listed.reset();
     state_->orphan_all();
 }
 
