@@ -34,7 +34,7 @@ void ending_message::ended() noexcept
     auto outcome = task_access::take(running_);
     running_ = {};
     auto& ending = core();
-    if (outcome.failure()) ending.unhandled("stopping", {}, outcome.failure());
+    if (outcome.failure()) ending.unhandled("stopping", {}, {}, outcome.failure());
     ending.ended(*this);
     delete this;
     ending.drop_weak();
@@ -62,6 +62,15 @@ wait_kind const stop_operation::the_end{"the end", [](resumption const& w, std::
                                             to += " of ";
                                             to += static_cast<waiting const&>(w).core->label();
                                         }};
+
+void stop_operation::check(message const* caller) const
+{
+    for (auto const* m = caller; m; m = m->asked_by()) {
+        if (&m->core() == core_)
+            throw error(errc::deadlock,
+                        std::string(m->method()) + " waits for the end of its own actor, " + core_->label());
+    }
+}
 
 void stop_operation::begin() noexcept
 {

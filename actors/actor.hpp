@@ -111,14 +111,18 @@ public:
 
     bool await_ready() const noexcept { return core_ == nullptr; }
     template<class P>
-    void await_suspend(std::coroutine_handle<P> h) noexcept
+    void await_suspend(std::coroutine_handle<P> h)
     {
+        check(static_cast<message const*>(h.promise().context().owner));
         resumption_.bind(h, the_end);
         begin();
     }
     void await_resume() const noexcept {}
 
 private:
+    /// Throws when it would wait for its own end: `caller` is a method of the actor, or one that such a method waits
+    /// for.
+    void check(message const* caller) const;
     void begin() noexcept;
 
     struct stop_work : work {
@@ -148,8 +152,9 @@ private:
 } // namespace detail
 
 /// `co_await stop(r)`: closes the mailbox (asks in it and later ones end with `errc::receiver_gone`), asks the running
-/// methods to stop, joins them and destroys the actor on its executor. Not cancelled by the caller's stop. A method of
-/// the actor itself must not await it: it would wait for its own end; see `request_stop`.
+/// methods to stop, joins them and destroys the actor on its executor. Not cancelled by the caller's stop. Throws
+/// `errc::deadlock` in a method of the actor itself, or in one that such a method waits for: it would wait for its own
+/// end; see `request_stop`.
 template<class A>
 detail::stop_request<A> stop(ref<A> target) noexcept
 {

@@ -2,6 +2,8 @@
 
 #include <plait/actors/actor_registry.hpp>
 #include <plait/actors/error.hpp>
+#include <plait/actors/runtime.hpp>
+#include <plait/actors/watchdog.hpp>
 
 #include <cassert>
 
@@ -12,10 +14,23 @@ namespace {
 /// Marks a work as a user's message.
 constexpr char user_message = 0;
 
+/// The method that a resumption is part of.
+message& message_of(work const& resumed) noexcept
+{
+    return *const_cast<message*>(static_cast<message const*>(resumed.owner));
+}
+
 /// How deep asks may nest as direct calls.
 constexpr unsigned direct_depth = 32;
 
 constinit thread_local unsigned direct_calls = 0;
+
+/// Of a counter that one thread at a time writes.
+template<class T>
+void add(std::atomic<T>& counter, std::type_identity_t<T> n) noexcept
+{
+    counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+}
 
 } // namespace
 
@@ -118,12 +133,14 @@ void actor_core::drop_weak() noexcept
 
 bool actor_core::reserve(message& m) noexcept
 {
+    if (counters_) m.sent_at_ = now();
     m.number_ = sent_.fetch_add(1, std::memory_order_relaxed);
     return m.number_ < taken_.load(std::memory_order_acquire) + capacity_;
 }
 
 bool actor_core::try_reserve(message& m) noexcept
 {
+    if (counters_) m.sent_at_ = now();
     auto number = sent_.load(std::memory_order_relaxed);
     do {
         if (number >= taken_.load(std::memory_order_acquire) + capacity_) return false;
@@ -132,13 +149,39 @@ bool actor_core::try_reserve(message& m) noexcept
     return true;
 }
 
+duration actor_core::now() const noexcept
+{
+    return home_->owner.clock().now().time_since_epoch();
+}
+
+void actor_core::happened(lifecycle_event::kind what, failure const* cause) const noexcept
+{
+    if (home_->lifecycle->heard()) home_->lifecycle->tell({what, name_, id_, cause});
+}
+
 void actor_core::turn() noexcept
+{
+    watched_thread::turn watched(name_);
+    if (!counters_ || gone_) {
+        run_works();
+        return;
+    }
+    // The turn may end with another one on another thread, or with the end of this.
+    auto const home = home_;
+    auto const begun = now();
+    auto counters = counters_;
+    run_works();
+    counters->ran.fetch_add((home->owner.clock().now().time_since_epoch() - begun).count(), std::memory_order_relaxed);
+}
+
+void actor_core::run_works() noexcept
 {
     for (unsigned left = underlying_ ? underlying_->patience() : 0;;) {
         if (inbox_.empty()) {
             collect();
             if (inbox_.empty()) {
                 if (sweep_) refuse_held();
+                if (draining_ && held_.empty() && running_.empty()) close();
                 if (free_) {
                     home_->remove(*this);
                     delete this;
@@ -178,20 +221,58 @@ void actor_core::run_one(work& w) noexcept
 {
     if (w.owner == &user_message) {
         auto& m = static_cast<message&>(w);
-        if ((holder_ || paused_) && !closed_.load(std::memory_order_relaxed)) {
-            held_.push_back(w);
+        if ((holder_ || paused_) && !refusing()) {
+            if (can_wait(m)) held_.push_back(w);
         } else {
             take(m);
         }
     } else if (holder_ && w.owner && w.owner != holder_) {
-        held_.push_back(w);
+        hold_back(w);
     } else {
+        if (home_->cycles && w.owner) no_longer_held(message_of(w));
         w.run(w);
     }
 }
 
+bool actor_core::can_wait(message& m) noexcept
+{
+    if (!home_->cycles || !holder_ || !m.asked_by_) return true;
+    auto const why = note_held(m);
+    if (why.empty()) return true;
+    count_taken(m);
+    m.never_ends(why);
+    return false;
+}
+
+void actor_core::hold_back(work& resumed) noexcept
+{
+    held_.push_back(resumed);
+    if (!home_->cycles) return;
+    auto& m = message_of(resumed);
+    auto const why = note_held(m);
+    if (why.empty()) return;
+    // It has begun, so it can't be refused.
+    home_->unhandled({name_, m.method(), m.sent_from(), {}, std::make_exception_ptr(error(errc::deadlock, why))});
+}
+
+std::string actor_core::note_held(message& m) noexcept
+{
+    m.noted_ = true;
+    return home_->cycles->hold(m, *static_cast<message const*>(holder_));
+}
+
+void actor_core::no_longer_held(message& m) noexcept
+{
+    if (std::exchange(m.noted_, false)) home_->cycles->release(m);
+}
+
 void actor_core::count_taken(message& m) noexcept
 {
+    if (home_->cycles) no_longer_held(m);
+    if (counters_) {
+        add(counters_->messages, 1);
+        add(counters_->queued, (now() - m.sent_at_).count());
+    }
     if (m.above_) {
         above_.remove(m);
         m.above_ = false;
@@ -203,8 +284,8 @@ void actor_core::count_taken(message& m) noexcept
 void actor_core::take(message& m) noexcept
 {
     count_taken(m);
-    if (closed_.load(std::memory_order_relaxed)) {
-        m.refuse(errc::receiver_gone);
+    if (refusing()) {
+        refuse(m, errc::receiver_gone);
     } else if (m.stop_.stop_requested()) {
         m.refuse(errc::cancelled);
     } else {
@@ -214,10 +295,16 @@ void actor_core::take(message& m) noexcept
     }
 }
 
+void actor_core::refuse(message& m, errc reason) noexcept
+{
+    if (reason == errc::receiver_gone) dropped_.fetch_add(1, std::memory_order_relaxed);
+    m.refuse(reason);
+}
+
 void actor_core::admit_senders() noexcept
 {
     // A closed actor refuses them in their order.
-    if (closed_.load(std::memory_order_relaxed)) return;
+    if (refusing()) return;
     while (auto* m = above_.first()) {
         if (m->number_ >= taken_.load(std::memory_order_relaxed) + capacity_) break;
         above_.remove(*m);
@@ -241,14 +328,14 @@ void actor_core::withdraw(message& m) noexcept
 void actor_core::refuse_held() noexcept
 {
     sweep_ = false;
-    bool closed = closed_.load(std::memory_order_relaxed);
+    bool closed = refusing();
     auto all = std::exchange(held_, {});
     while (auto* w = all.pop_front()) {
         if (w->owner == &user_message) {
             auto& m = static_cast<message&>(*w);
             if (closed || m.stop_.stop_requested()) {
                 count_taken(m);
-                m.refuse(closed ? errc::receiver_gone : errc::cancelled);
+                refuse(m, closed ? errc::receiver_gone : errc::cancelled);
                 continue;
             }
         }
@@ -262,9 +349,22 @@ void actor_core::ended(message& m) noexcept
     went_quiet();
 }
 
-void actor_core::close() noexcept
+void actor_core::drain() noexcept
 {
     if (closed_.load(std::memory_order_relaxed)) return;
+    if (paused_) {
+        close();
+        return;
+    }
+    closed_.store(true, std::memory_order_release);
+    draining_ = true; // ended by a turn that finds nothing more to do: this work is in one
+    happened(lifecycle_event::kind::stopping);
+}
+
+void actor_core::close() noexcept
+{
+    if (refusing()) return;
+    if (!std::exchange(draining_, false)) happened(lifecycle_event::kind::stopping);
     closed_.store(true, std::memory_order_release);
     stop_running();
     refuse_held();
@@ -281,7 +381,7 @@ void actor_core::stop_running() noexcept
 void actor_core::went_quiet() noexcept
 {
     if (gone_ || !running_.empty()) return;
-    if (!closed_.load(std::memory_order_relaxed)) {
+    if (!refusing()) {
         if (paused_ && !std::exchange(told_down_, true)) guardian_->down(*this, failure_ ? &*failure_ : nullptr);
         return;
     }
@@ -294,12 +394,13 @@ void actor_core::went_quiet() noexcept
                 return;
             }
         } catch (...) {
-            unhandled("stopping", {}, std::current_exception());
+            unhandled("stopping", {}, {}, std::current_exception());
         }
     }
     gone_ = true;
     if (std::exchange(has_object_, false)) destroy_object();
     home_->gone(*this);
+    happened(lifecycle_event::kind::gone);
     if (auto by = std::move(guardian_)) by->gone(*this);
     while (auto* w = when_gone_.pop_front()) {
         w->run(*w);
@@ -329,14 +430,17 @@ bool actor_core::enter_direct() noexcept
 void actor_core::take_direct(message& m) noexcept
 {
     m.number_ = sent_.fetch_add(1, std::memory_order_relaxed);
+    auto const begun = counters_ ? now() : duration();
+    m.sent_at_ = begun;
     ++direct_calls;
     take(m);
     --direct_calls;
+    if (counters_) counters_->ran.fetch_add((now() - begun).count(), std::memory_order_relaxed);
 }
 
 void actor_core::leave_direct() noexcept
 {
-    if (!inbox_.empty() || !mailbox_.try_idle()) underlying_->post(*this);
+    if (!inbox_.empty() || draining_ || !mailbox_.try_idle()) underlying_->post(*this);
 }
 
 void actor_core::enter_exclusive(void const* owner) noexcept
@@ -355,9 +459,11 @@ void actor_core::leave_exclusive() noexcept
     inbox_.prepend(held_);
 }
 
-void actor_core::unhandled(std::string_view method, site where, std::exception_ptr exception) noexcept
+void actor_core::unhandled(std::string_view method, site sent_from, site failed_at,
+                           std::exception_ptr exception) noexcept
 {
-    failure what{name_, method, where, std::move(exception)};
+    failure what{name_, method, sent_from, failed_at, std::move(exception)};
+    happened(lifecycle_event::kind::failed, &what);
     if (guardian_ && !closed_.load(std::memory_order_relaxed)) {
         pause(std::move(what));
     } else {
@@ -383,9 +489,12 @@ void actor_core::restart() noexcept
         rebuild(std::exchange(has_object_, false));
         has_object_ = true;
     } catch (...) {
-        pause(failure{name_, "its constructor", {}, std::current_exception()});
+        failure again{name_, "its constructor", {}, {}, std::current_exception()};
+        happened(lifecycle_event::kind::failed, &again);
+        pause(std::move(again));
         return;
     }
+    happened(lifecycle_event::kind::restarted);
     paused_ = false;
     inbox_.prepend(held_);
 }

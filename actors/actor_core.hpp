@@ -1,5 +1,8 @@
 #pragma once
 
+#include <plait/actors/clock.hpp>
+#include <plait/actors/counters.hpp>
+#include <plait/actors/lifecycle.hpp>
 #include <plait/actors/mailbox.hpp>
 #include <plait/actors/task.hpp>
 
@@ -18,6 +21,7 @@ struct failure {
     std::string_view actor;       ///< the actor's type
     std::string_view method;      ///< the method that was told
     site sent_from;               ///< where it was told
+    site failed_at;               ///< the method's last await before it threw; nowhere when there was none
     std::exception_ptr exception; ///< what it threw
 };
 
@@ -67,6 +71,8 @@ protected:
     virtual void refuse(errc reason) noexcept = 0;
     /// Its sender may go on: there is room. Called for messages that were posted above the bound.
     virtual void admit() noexcept {}
+    /// Ends it without running, since it would wait for ever. Called for what a method has asked.
+    virtual void never_ends(std::string const&) noexcept {}
 
     /// What the method runs under. Its owner is this message: that is how an actor knows whose a resumption is.
     task_context& method_context() noexcept;
@@ -82,7 +88,9 @@ private:
 
     actor_core* core_;
     bool above_ = false;       ///< in the core's list of those that wait for room
+    bool noted_ = false;       ///< by ask_cycles
     std::uint64_t number_ = 0; ///< messages sent to the actor before it
+    duration sent_at_{};       ///< when there are counters
     message* next_ = nullptr;  ///< among the running ones, or among those that wait for room
     message* previous_ = nullptr;
     task_context context_;
@@ -143,6 +151,8 @@ public:
     bool gone() const noexcept { return gone_; }
     /// Runs `w` when the object has been destroyed, or now if it has.
     void when_gone(work& w) noexcept;
+    /// Takes no more messages from now on, runs those that wait, and closes when nothing is left to do.
+    void drain() noexcept;
 
     // An ask as a direct call, on a thread that the actor's underlying executor runs.
     /// True when the actor was idle: the caller is its consumer until `leave_direct`.
@@ -154,7 +164,7 @@ public:
     void leave_exclusive() noexcept;
 
     /// A told method threw.
-    void unhandled(std::string_view method, site where, std::exception_ptr exception) noexcept;
+    void unhandled(std::string_view method, site sent_from, site failed_at, std::exception_ptr exception) noexcept;
 
     // With a guardian.
     /// Before the actor gets its first message.
@@ -174,6 +184,13 @@ public:
     std::string_view name() const noexcept { return name_; }
     /// The type and the number among the runtime's actors: "cache #3".
     std::string label() const;
+    std::uint64_t id() const noexcept { return id_; }
+    /// Messages that were refused because it has closed.
+    std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
+    /// Null when the runtime does not count.
+    actor_counters const* counters() const noexcept { return counters_.get(); }
+    /// From now on; before the actor gets its first message.
+    void count() { counters_ = std::make_shared<actor_counters>(); }
     /// Messages sent and not yet taken.
     std::uint64_t depth() const noexcept
     {
@@ -198,9 +215,19 @@ private:
     friend actor_registry;
 
     void turn() noexcept;
+    void run_works() noexcept;
     void collect() noexcept;
     void run_one(work& w) noexcept;
     void take(message& m) noexcept;
+    bool can_wait(message& m) noexcept;
+    void hold_back(work& resumed) noexcept;
+    std::string note_held(message& m) noexcept;
+    void no_longer_held(message& m) noexcept;
+    void refuse(message& m, errc reason) noexcept;
+    /// Whether messages are refused: it has closed, and there is nothing that it wants to finish first.
+    bool refusing() const noexcept { return closed_.load(std::memory_order_relaxed) && !draining_; }
+    duration now() const noexcept;
+    void happened(lifecycle_event::kind what, failure const* cause = nullptr) const noexcept;
     void admit_senders() noexcept;
     void refuse_held() noexcept;
     void count_taken(message& m) noexcept;
@@ -219,6 +246,8 @@ private:
     std::atomic<std::uint64_t> sent_{0};
     std::atomic<std::uint64_t> taken_{0}; ///< written on the actor's executor only
     std::atomic<bool> closed_{false};     ///< written on the actor's executor only
+    std::atomic<std::uint64_t> dropped_{0};
+    std::shared_ptr<actor_counters> counters_; ///< a turn that ends the actor still writes them
 
     std::atomic<std::uint32_t> strong_{1};
     std::atomic<std::uint32_t> weak_{1}; ///< one for all the strong handles together
@@ -232,6 +261,7 @@ private:
     unsigned holds_ = 0;
     bool sweep_ = false;
     bool gone_ = false;
+    bool draining_ = false; ///< closed to senders, but what waits is run
     bool paused_ = false;
     bool told_down_ = false; ///< the guardian knows that it is paused
     bool has_object_ = true;

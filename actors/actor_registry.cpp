@@ -24,10 +24,13 @@ void actor_registry::list::remove(actor_core& core) noexcept
 
 void actor_registry::add(actor_core& core, bool owned) noexcept
 {
-    std::lock_guard lock(mutex_);
-    core.owned_ = owned;
-    core.id_ = ++added_;
-    living_.add(core);
+    {
+        std::lock_guard lock(mutex_);
+        core.owned_ = owned;
+        core.id_ = ++added_;
+        living_.add(core);
+    }
+    core.happened(lifecycle_event::kind::spawned);
 }
 
 void actor_registry::gone(actor_core& core) noexcept

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <plait/actors/actor_core.hpp>
+#include <plait/actors/ask_cycles.hpp>
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <mutex>
 
 namespace plait {
@@ -17,8 +19,9 @@ class machine;
 /// All actors of a runtime.
 class actor_registry {
 public:
-    explicit actor_registry(runtime& r) noexcept
+    actor_registry(runtime& r, bool find_ask_cycles)
         : owner(r)
+        , cycles(find_ask_cycles ? std::make_unique<ask_cycles>() : nullptr)
     {
     }
 
@@ -41,6 +44,8 @@ public:
     void for_each(std::function<void(actor_core&)> const& f) const;
 
     runtime& owner;
+    std::shared_ptr<lifecycle_hub> const lifecycle = std::make_shared<lifecycle_hub>();
+    std::unique_ptr<ask_cycles> const cycles; ///< null when nobody looks for them
 
 protected:
     ~actor_registry() = default;

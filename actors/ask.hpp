@@ -137,6 +137,12 @@ private:
         answer();
     }
 
+    void never_ends(std::string const& why) noexcept override
+    {
+        outcome_.fail(errc::deadlock, why.c_str());
+        answer();
+    }
+
     typename shape::class_type& object() const noexcept { return *ref_access::object(target_); }
 
     ref<A> target_;

@@ -43,35 +43,35 @@ unsigned cgroup_cpus()
 } // namespace
 
 struct runtime::state final : detail::actor_registry {
-    state(runtime& owner, std::unique_ptr<detail::machine> below, std::function<void(failure const&)> unhandled_hook)
-        : actor_registry(owner)
+    state(runtime& owner, std::unique_ptr<detail::machine> below, runtime_hooks given)
+        : actor_registry(owner, given.find_ask_cycles)
         , below(std::move(below))
-        , on_unhandled(std::move(unhandled_hook))
+        , hooks(std::move(given))
     {
     }
 
     void unhandled(failure const& f) noexcept override
     {
-        if (on_unhandled) {
-            on_unhandled(f);
+        if (hooks.on_unhandled) {
+            hooks.on_unhandled(f);
             return;
         }
         runs.fail(f.exception);
     }
 
     std::unique_ptr<detail::machine> const below;
-    std::function<void(failure const&)> const on_unhandled;
+    runtime_hooks const hooks;
     detail::run_registry runs;
     std::optional<detail::listed_runtime> listed{std::in_place, *this, runs}; ///< none once the runtime has ended
 };
 
 runtime::runtime(runtime_options options)
-    : runtime(detail::make_thread_machine(options), std::move(options.on_unhandled))
+    : runtime(detail::make_thread_machine(options), std::move(options))
 {
 }
 
-runtime::runtime(std::unique_ptr<detail::machine> below, std::function<void(failure const&)> on_unhandled)
-    : state_(std::make_shared<state>(*this, std::move(below), std::move(on_unhandled)))
+runtime::runtime(std::unique_ptr<detail::machine> below, runtime_hooks hooks)
+    : state_(std::make_shared<state>(*this, std::move(below), std::move(hooks)))
 {
 }
 
@@ -186,6 +186,29 @@ std::uint64_t runtime::random_seed()
 std::size_t runtime::actors() const noexcept
 {
     return state_->living();
+}
+
+lifecycle_subscription runtime::on_lifecycle(std::function<void(lifecycle_event const&)> hook)
+{
+    return {state_->lifecycle, std::move(hook)};
+}
+
+std::vector<actor_activity> runtime::activity() const
+{
+    std::vector<actor_activity> all;
+    state_->for_each([&](detail::actor_core& core) {
+        if (auto const* c = core.counters()) {
+            auto const relaxed = std::memory_order_relaxed;
+            all.push_back({core.label(), c->messages.load(relaxed), std::chrono::nanoseconds(c->queued.load(relaxed)),
+                           std::chrono::nanoseconds(c->ran.load(relaxed))});
+        }
+    });
+    return all;
+}
+
+bool runtime::counts() const noexcept
+{
+    return state_->hooks.counters;
 }
 
 detail::run_registry& runtime::runs() noexcept

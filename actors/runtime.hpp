@@ -5,23 +5,43 @@
 #include <plait/actors/machine.hpp>
 #include <plait/actors/restartable_cell.hpp>
 #include <plait/actors/run_registry.hpp>
+#include <plait/actors/watchdog.hpp>
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace plait {
 
-struct runtime_options {
+/// What a runtime notes and tells, whatever it runs on.
+struct runtime_hooks {
+    /// Hears of a told method that threw, on the actor's executor; must not throw. Without it the failure stops the
+    /// tasks that `run` drives, and the next `run` to end throws it.
+    std::function<void(failure const&)> on_unhandled;
+    /// Whether each actor counts its messages and its time, for `activity`. Off, it costs nothing.
+    bool counters = false;
+    /// Whether an ask that can never end, since exclusive sections and asks wait for each other in a cycle, ends with
+    /// `errc::deadlock` and a text that names the cycle.
+#ifdef NDEBUG
+    bool find_ask_cycles = false;
+#else
+    bool find_ask_cycles = true;
+#endif
+};
+
+struct runtime_options : runtime_hooks {
     /// Threads of the shared pool, where actors live that were not placed elsewhere.
     unsigned threads = 1;
     /// The time that tasks see; null for the machine's monotonic clock. Outlives the runtime.
     plait::clock* clock = nullptr;
-    /// Hears of a told method that threw, on the actor's executor; must not throw. Without it the failure stops the
-    /// tasks that `run` drives, and the next `run` to end throws it.
-    std::function<void(failure const&)> on_unhandled;
+    /// Hears of an actor that keeps a thread of the runtime for longer than `longest_turn` without an await: it blocks,
+    /// or it computes what belongs on a thread of its own. Once for each such turn, on a thread of the watchdog's,
+    /// while the actor is still at it; must not throw, and not start or end loops. Without it there is no watchdog.
+    std::function<void(blocked const&)> on_blocked;
+    duration longest_turn = std::chrono::milliseconds(100);
     /// The name of the pool's threads.
     std::string name = "plait";
 };
@@ -35,7 +55,7 @@ class runtime {
 public:
     explicit runtime(runtime_options options = {});
     /// On something else than threads: see simulation.
-    explicit runtime(std::unique_ptr<detail::machine> below, std::function<void(failure const&)> on_unhandled = {});
+    explicit runtime(std::unique_ptr<detail::machine> below, runtime_hooks hooks = {});
     runtime(runtime const&) = delete;
     runtime& operator=(runtime const&) = delete;
     ~runtime();
@@ -90,15 +110,21 @@ public:
     /// Actors that have not been destroyed.
     std::size_t actors() const noexcept;
 
+    /// Calls `hook` with what happens to actors from now on, until the result goes. It is called where it happens, on
+    /// the actor's executor or in a spawn, one call at a time; it is short and must not throw.
+    lifecycle_subscription on_lifecycle(std::function<void(lifecycle_event const&)> hook);
+    /// What each living actor has done, oldest first; empty without `counters`.
+    std::vector<actor_activity> activity() const;
+
     /// The processors that this process may use: affinity and the cgroup's quota, at least 1.
     static unsigned available_cpus() noexcept;
 
-    /// For `async_start`: the tasks that were started from outside.
+    /// For `async_start`, `dump` and `shutdown`: the tasks that were started from outside, and the actors.
     detail::run_registry& runs() noexcept;
+    std::shared_ptr<detail::actor_registry> registry() noexcept;
 
 private:
     friend supervisor;
-    friend task<std::string> dump(runtime& home, duration patience);
     static constexpr std::uint64_t mailbox_bound = 256;
     struct state;
 
@@ -158,12 +184,13 @@ private:
     ref<A> settle(std::unique_ptr<Cell> core, A& object, std::shared_ptr<void> share, bool owned)
     {
         core->keep(std::move(share));
+        if (counts()) core->count();
         registry()->add(*core, owned);
         return detail::ref_access::adopt(*core.release(), object);
     }
 
     void drive(job_base& job, stop_token stop);
-    std::shared_ptr<detail::actor_registry> registry() noexcept;
+    bool counts() const noexcept;
     bool owns(executor const& place) noexcept;
 
     std::shared_ptr<state> state_; ///< shared with the cores of actors, which handles may keep longer

@@ -2,6 +2,7 @@
 
 #include <plait/actors/runtime.hpp>
 #include <plait/actors/thread_loop.hpp>
+#include <plait/actors/watchdog.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -31,9 +32,10 @@ void name_this_thread([[maybe_unused]] std::string const& name) noexcept
 
 /// A loop with its thread.
 struct looping_thread {
-    explicit looping_thread(std::string name)
-        : thread([this, name = std::move(name)] {
+    looping_thread(std::string name, watchdog* by)
+        : thread([this, name = std::move(name), by] {
             name_this_thread(name);
+            watchdog::guard watched(by);
             loop.run();
             ended.store(true, std::memory_order_release);
         })
@@ -57,11 +59,12 @@ struct looping_thread {
 /// Several threads that share one queue. Not serial: actors on it are, each by its own queue.
 class thread_pool final : public executor {
 public:
-    thread_pool(unsigned count, std::string const& name)
+    thread_pool(unsigned count, std::string const& name, watchdog* by)
     {
         for (unsigned i = 0; i < count; ++i) {
-            threads_.emplace_back([this, label = name + "/" + std::to_string(i)] {
+            threads_.emplace_back([this, label = name + "/" + std::to_string(i), by] {
                 name_this_thread(label);
+                watchdog::guard watched(by);
                 serve();
             });
         }
@@ -130,12 +133,14 @@ public:
     explicit thread_machine(runtime_options const& options)
         : clock_(options.clock ? *options.clock : machine_clock_)
     {
+        if (options.on_blocked) watchdog_.emplace(options.longest_turn, options.on_blocked);
+        auto* by = watchdog_ ? &*watchdog_ : nullptr;
         auto threads = std::max(1U, options.threads);
         if (threads == 1) {
-            single_.emplace(options.name);
+            single_.emplace(options.name, by);
             pool_ = &single_->loop;
         } else {
-            several_.emplace(threads, options.name);
+            several_.emplace(threads, options.name, by);
             pool_ = &*several_;
         }
     }
@@ -162,7 +167,7 @@ public:
             if (l->stopped && l->ended.load(std::memory_order_acquire)) over.splice(over.end(), loops_, l);
             l = next;
         }
-        return loops_.emplace_back(std::move(name)).loop;
+        return loops_.emplace_back(std::move(name), watchdog_ ? &*watchdog_ : nullptr).loop;
     }
 
     void end_loop(event_loop& loop) noexcept override
@@ -203,7 +208,8 @@ public:
 private:
     monotonic_clock machine_clock_;
     plait::clock& clock_;
-    std::mutex mutex_; ///< of the loops
+    std::optional<watchdog> watchdog_; ///< goes after the threads that it watches
+    std::mutex mutex_;                 ///< of the loops
     std::list<looping_thread> loops_;
     std::optional<looping_thread> single_;
     std::optional<thread_pool> several_;

@@ -327,7 +327,7 @@ simulation::simulation(simulation_options options)
 {
     auto below = std::make_unique<world>(options);
     world_ = below.get();
-    home_ = std::make_unique<runtime>(std::move(below), std::move(options.on_unhandled));
+    home_ = std::make_unique<runtime>(std::move(below), std::move(options));
 }
 
 simulation::~simulation()

@@ -18,7 +18,9 @@ public:
     virtual std::uint32_t choose(std::uint32_t n) noexcept = 0;
 };
 
-struct simulation_options {
+struct simulation_options : runtime_hooks {
+    simulation_options() { find_ask_cycles = true; }
+
     std::uint64_t seed = 1;
     /// Decides instead of the seed; outlives the simulation.
     plait::chooser* chooser = nullptr;
@@ -35,7 +37,6 @@ struct simulation_options {
     /// After so many steps a run is over: errc::deadlock, since something goes on for ever without getting anywhere.
     /// Its end may take as many again.
     std::uint64_t most_steps = 10'000'000;
-    std::function<void(failure const&)> on_unhandled;
 };
 
 /// A runtime without threads: everything runs on the thread that calls `run`, in virtual time, in an order that depends

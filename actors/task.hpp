@@ -111,6 +111,13 @@ struct task_access {
         t.handle_.promise().start_root(t.handle_, context, ended, owner);
     }
 
+    /// Its last await.
+    template<class T>
+    static site where(task<T> const& t) noexcept
+    {
+        return t.handle_.promise().where();
+    }
+
     /// The outcome of a task that has ended.
     template<class T>
     static result<T> take(task<T>& t) noexcept

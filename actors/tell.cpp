@@ -18,10 +18,10 @@ void tell_message_base::refuse_sender(errc reason) noexcept
     if (auto* sender = std::exchange(sender_, nullptr)) sender->end(reason);
 }
 
-void tell_message_base::report(std::exception_ptr const& exception) noexcept
+void tell_message_base::report(site failed_at, std::exception_ptr const& exception) noexcept
 {
     if (stop_.stop_requested() && is_cancelled(exception)) return;
-    core().unhandled(method(), sent_from(), exception);
+    core().unhandled(method(), sent_from(), failed_at, exception);
 }
 
 wait_kind const tell_sender::room{"room in the mailbox", [](resumption const& w, std::string& to) {

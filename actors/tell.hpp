@@ -28,7 +28,7 @@ protected:
     /// Passes the reason to a sender that still waits.
     void refuse_sender(errc reason) noexcept;
     /// Reports what the method threw, unless it was the actor's end that cancelled it.
-    void report(std::exception_ptr const& exception) noexcept;
+    void report(site failed_at, std::exception_ptr const& exception) noexcept;
 
 private:
     friend tell_sender;
@@ -67,7 +67,7 @@ private:
                 static_cast<void>(shape::call(Method, object, arguments_));
             }
         } catch (...) {
-            report(std::current_exception());
+            report({}, std::current_exception());
         }
         end();
     }
@@ -75,8 +75,9 @@ private:
     void ended() noexcept
     {
         auto outcome = task_access::take(running_);
+        auto const last_await = task_access::where(running_);
         running_ = {};
-        if (outcome.failure()) report(outcome.failure());
+        if (outcome.failure()) report(last_await, outcome.failure());
         end();
     }
 
