@@ -1,0 +1,45 @@
+#include <plait/apps/bench/runtime/meter.hpp>
+
+#include <plait/apps/bench/runtime/allocations.hpp>
+
+#include <stdexcept>
+#include <string>
+
+namespace plait::bench {
+
+namespace {
+
+time_point now() noexcept
+{
+    static monotonic_clock clock;
+    return clock.now();
+}
+
+} // namespace
+
+meter::meter() noexcept
+{
+    now(); // the first call makes the clock
+    allocations_ = allocations();
+    began_ = now();
+}
+
+double meter::elapsed() const noexcept
+{
+    return static_cast<double>((now() - began_).count());
+}
+
+sample meter::over(std::int64_t operations) const noexcept
+{
+    auto const time = elapsed();
+    auto const count = static_cast<double>(operations);
+    return {time / count, static_cast<double>(allocations() - allocations_) / count};
+}
+
+void check(std::int64_t got, std::int64_t expected, char const* what)
+{
+    if (got == expected) return;
+    throw std::logic_error(std::string(what) + ": " + std::to_string(got) + " instead of " + std::to_string(expected));
+}
+
+} // namespace plait::bench
