@@ -35,13 +35,13 @@ std::vector<row> hold(contest const& what, int rounds, double scale)
     for (auto& one : counts.beside)
         one.times.reset();
 
-    {
+    if (what.show_allocations || what.most_allocations) {
         count_allocations counting;
         counts.samples.push_back(take_turn(what.own, scale).allocations);
         for (std::size_t i = 0; i < what.rivals.size(); ++i)
             counts.beside[i].samples.push_back(take_turn(what.rivals[i], scale).allocations);
     }
-    for (int i = 0; i < rounds; ++i) {
+    for (int i = 0; i < std::min(rounds, what.most_rounds); ++i) {
         times.samples.push_back(take_turn(what.own, scale).value);
         for (std::size_t k = 0; k < what.rivals.size(); ++k)
             times.beside[k].samples.push_back(take_turn(what.rivals[k], scale).value);

@@ -27,6 +27,7 @@ struct contest {
     contestant own;
     std::vector<contestant> rivals;
     std::optional<double> target = {};
+    int most_rounds = 1000;                      ///< for rows that take long, or whose figure is the same every time
     bool show_allocations = false;               ///< in a row of their own
     std::optional<double> most_allocations = {}; ///< the target of that row, which is shown then
 };

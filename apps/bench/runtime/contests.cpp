@@ -53,7 +53,10 @@ contest ask_across()
 {
     auto c = among("ask, spinning", 2, {"", with_plait::ask_across, 5'000});
     c.rivals.push_back({"cache line", bare::line_round_trip, 10'000, 2.5});
-    if constexpr (packaged) c.rivals.push_back({"CAF", with_caf::ask_across, 4'000, at_least(3)});
+    if constexpr (packaged) {
+        c.rivals.push_back({"CAF, its choice", with_caf::ask_across, 4'000});
+        c.rivals.push_back({"CAF, a thread each", with_caf::ask_asleep, 500, at_least(3)});
+    }
     return c;
 }
 
@@ -92,12 +95,64 @@ contest many_to_many_across()
     return c;
 }
 
+contest flood()
+{
+    auto c = among("flood, 4 to 1", 2, {"", with_plait::flood, 40'000});
+    if constexpr (packaged) c.rivals.push_back({"CAF", with_caf::flood, 10'000, at_least(4)});
+    return c;
+}
+
+contest idle_actor()
+{
+    auto c = among("idle actor", 1, {"", with_plait::idle_actor, 100'000});
+    if constexpr (packaged) c.rivals.push_back({"CAF", with_caf::idle_actor, 100'000});
+    c.unit = "bytes";
+    c.target = 512;
+    c.most_rounds = 1;
+    return c;
+}
+
+contest cancel_waiting()
+{
+    auto c = among("cancel 100,000", 1, {"", with_plait::cancel_waiting, 100'000});
+    c.rivals.push_back({"plait, 1,000", with_plait::cancel_waiting, 1'000, 2});
+    c.most_rounds = 15;
+    c.most_allocations = 0;
+    return c;
+}
+
+contest arm_and_cancel()
+{
+    auto c = among("timers, cancel", 1, {"", with_plait::arm_and_cancel, 1'000'000});
+    c.rivals.push_back({"Asio", with_asio::arm_and_cancel, 1'000'000, at_least(5)});
+    c.most_rounds = 5;
+    return c;
+}
+
+contest arm_and_fire()
+{
+    auto c = among("timers, fire", 1, {"", with_plait::arm_and_fire, 1'000'000});
+    c.rivals.push_back({"Asio", with_asio::arm_and_fire, 1'000'000, at_least(5)});
+    c.most_rounds = 3;
+    return c;
+}
+
+contest wait_with_timers()
+{
+    auto c = among("timers, waiting", 1, {"", with_plait::wait_with_timers, 1'000'000});
+    c.unit = "ms CPU";
+    c.target = 2; // a thousandth of the time
+    c.most_rounds = 1;
+    return c;
+}
+
 } // namespace
 
 std::vector<contest> contests()
 {
-    return {await_child(),    ask_beside(),   ask_across(),         ask_asleep(),
-            spawn_and_stop(), many_to_many(), many_to_many_across()};
+    return {await_child(),    ask_beside(),          ask_across(),      ask_asleep(), spawn_and_stop(),
+            many_to_many(),   many_to_many_across(), flood(),           idle_actor(), cancel_waiting(),
+            arm_and_cancel(), arm_and_fire(),        wait_with_timers()};
 }
 
 } // namespace plait::bench

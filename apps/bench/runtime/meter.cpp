@@ -1,7 +1,9 @@
 #include <plait/apps/bench/runtime/meter.hpp>
 
+#include <plait/apps/bench/report.hpp>
 #include <plait/apps/bench/runtime/allocations.hpp>
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -34,6 +36,32 @@ sample meter::over(std::int64_t operations) const noexcept
     auto const time = elapsed();
     auto const count = static_cast<double>(operations);
     return {time / count, static_cast<double>(allocations() - allocations_) / count};
+}
+
+laps::laps(std::int64_t operations)
+    : part_(std::max<std::int64_t>(operations / static_cast<std::int64_t>(count), 1))
+{
+    times_.reserve(count);
+    whole_ = meter();
+    current_ = whole_;
+}
+
+void laps::lap() noexcept
+{
+    times_.push_back(current_.elapsed()); // within what was reserved
+    current_ = meter();
+}
+
+std::int64_t laps::sum() const noexcept
+{
+    return static_cast<std::int64_t>(count) * sum_below(part_);
+}
+
+sample laps::over() const
+{
+    auto out = whole_.over(static_cast<std::int64_t>(count) * part_);
+    out.value = spread_of(times_).middle / static_cast<double>(part_);
+    return out;
 }
 
 void check(std::int64_t got, std::int64_t expected, char const* what)

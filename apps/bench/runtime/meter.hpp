@@ -2,7 +2,9 @@
 
 #include <plait/actors/clock.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace plait::bench {
 
@@ -25,6 +27,31 @@ public:
 private:
     std::int64_t allocations_ = 0;
     time_point began_{};
+};
+
+/// Measures a workload in parts and gives the middle one's time: a part in which the system ran something else on one
+/// of the processors is no figure of the workload.
+class laps {
+public:
+    explicit laps(std::int64_t operations);
+
+    /// Operations of a part.
+    std::int64_t part() const noexcept { return part_; }
+    /// Whether there is another part to do.
+    bool left() const noexcept { return times_.size() < count; }
+    /// A part has ended; the next one begins.
+    void lap() noexcept;
+    /// What all of it sums up to, when each part sums the numbers from 0.
+    std::int64_t sum() const noexcept;
+    /// Nanoseconds and allocations, each over the operations.
+    sample over() const;
+
+private:
+    static constexpr std::size_t count = 32;
+    std::int64_t part_;
+    std::vector<double> times_;
+    meter whole_;
+    meter current_;
 };
 
 /// Throws unless `got` is what a workload that did its work ends with.

@@ -20,4 +20,17 @@ sample many_to_many(std::int64_t n);
 /// The same, two senders and two receivers on each of two threads.
 sample many_to_many_across(std::int64_t n);
 
+/// 4 actors tell one, as fast as its mailbox lets them; one operation is one message. Order and bound are checked.
+sample flood(std::int64_t n);
+/// Bytes of an idle actor that holds a number.
+sample idle_actor(std::int64_t n);
+/// n tasks wait for an event in a scope, which is asked to stop; from there to the end of the last.
+sample cancel_waiting(std::int64_t n);
+/// n tasks sleep for an hour and are cancelled; from the first that starts to the last that ends.
+sample arm_and_cancel(std::int64_t n);
+/// n tasks sleep until about the same moment. Arming them and, from that moment, resuming them.
+sample arm_and_fire(std::int64_t n);
+/// Milliseconds of processor time in two seconds in which n tasks sleep.
+sample wait_with_timers(std::int64_t n);
+
 } // namespace plait::bench::with_plait

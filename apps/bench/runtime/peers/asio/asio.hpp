@@ -13,5 +13,7 @@ sample ask_beside(std::int64_t n);
 sample ask_asleep(std::int64_t n);
 sample many_to_many(std::int64_t n);
 sample many_to_many_across(std::int64_t n);
+sample arm_and_cancel(std::int64_t n);
+sample arm_and_fire(std::int64_t n);
 
 } // namespace plait::bench::with_asio

@@ -33,10 +33,14 @@ void pause() noexcept
 #endif
 }
 
-void spin_until(std::atomic<std::int64_t> const& word, std::int64_t wanted) noexcept
+/// The next value after `seen`.
+std::int64_t spin_while(std::atomic<std::int64_t> const& word, std::int64_t seen) noexcept
 {
-    while (word.load(std::memory_order_acquire) != wanted)
+    for (;;) {
+        auto const now = word.load(std::memory_order_acquire);
+        if (now != seen) return now;
         pause();
+    }
 }
 
 void sleep_until_changed(std::atomic<std::uint32_t>& word, std::uint32_t seen) noexcept
@@ -70,11 +74,12 @@ struct alignas(64) flag {
 sample await_child(std::int64_t n)
 {
     await_children(warm_up(n)).run();
-    meter m;
-    auto const sum = await_children(n).run();
-    auto const out = m.over(n);
-    check(sum, sum_below(n), "await");
-    return out;
+    std::int64_t sum = 0;
+    laps times(n);
+    for (; times.left(); times.lap())
+        sum += await_children(times.part()).run();
+    check(sum, times.sum(), "await");
+    return times.over();
 }
 
 sample line_round_trip(std::int64_t n)
@@ -83,23 +88,26 @@ sample line_round_trip(std::int64_t n)
         std::atomic<std::int64_t> value{0};
     };
     line there, back;
-    auto const warm = warm_up(n);
     std::thread other([&] {
-        for (std::int64_t i = 1; i <= warm + n; ++i) {
-            spin_until(there.value, i);
-            back.value.store(i, std::memory_order_release);
+        for (std::int64_t seen = 0;;) {
+            seen = spin_while(there.value, seen);
+            if (seen < 0) return;
+            back.value.store(seen, std::memory_order_release);
         }
     });
-    auto trips = [&](std::int64_t from, std::int64_t to) {
-        for (auto i = from; i <= to; ++i) {
-            there.value.store(i, std::memory_order_release);
-            spin_until(back.value, i);
+    std::int64_t last = 0;
+    auto trips = [&](std::int64_t count) {
+        for (std::int64_t i = 0; i < count; ++i) {
+            there.value.store(last + 1, std::memory_order_release);
+            last = spin_while(back.value, last);
         }
     };
-    trips(1, warm);
-    meter m;
-    trips(warm + 1, warm + n);
-    auto const out = m.over(n);
+    trips(warm_up(n));
+    laps times(n);
+    for (; times.left(); times.lap())
+        trips(times.part());
+    auto out = times.over();
+    there.value.store(-1, std::memory_order_release);
     other.join();
     return out;
 }
@@ -108,26 +116,30 @@ sample futex_round_trip(std::int64_t n)
 {
     flag there, back;
     std::int64_t seen = 0;
-    auto const warm = warm_up(n);
+    std::atomic<bool> over{false};
     std::thread other([&] {
-        for (std::int64_t i = 0; i < warm + n; ++i) {
-            there.wait();
+        for (there.wait(); !over; there.wait()) {
             ++seen;
             back.set();
         }
     });
+    std::int64_t sent = 0;
     auto trips = [&](std::int64_t count) {
         for (std::int64_t i = 0; i < count; ++i) {
+            ++sent;
             there.set();
             back.wait();
         }
     };
-    trips(warm);
-    meter m;
-    trips(n);
-    auto const out = m.over(n);
+    trips(warm_up(n));
+    laps times(n);
+    for (; times.left(); times.lap())
+        trips(times.part());
+    auto out = times.over();
+    over = true;
+    there.set();
     other.join();
-    check(seen, warm + n, "futex");
+    check(seen, sent, "futex");
     return out;
 }
 

@@ -11,5 +11,9 @@ sample ask_across(std::int64_t n);
 /// Two actors with a thread each, which sleep.
 sample ask_asleep(std::int64_t n);
 sample spawn_and_stop(std::int64_t n);
+/// Its mailboxes have no bound.
+sample flood(std::int64_t n);
+/// Bytes of an idle actor that holds a number.
+sample idle_actor(std::int64_t n);
 
 } // namespace plait::bench::with_caf

@@ -1,8 +1,10 @@
 #include <plait/apps/bench/runtime/peers/caf/caf.hpp>
 
+#include <plait/apps/bench/runtime/allocations.hpp>
 #include <plait/apps/bench/runtime/peers/caf/system.hpp>
 
 #include <atomic>
+#include <vector>
 
 namespace plait::bench::with_caf {
 
@@ -64,6 +66,11 @@ private:
     std::int64_t n_ = 0, left_ = 0;
 };
 
+caf::behavior hold(caf::event_based_actor*, std::int64_t value)
+{
+    return {[value](std::int64_t) { return value; }};
+}
+
 } // namespace
 
 sample spawn_and_stop(std::int64_t n)
@@ -77,6 +84,24 @@ sample spawn_and_stop(std::int64_t n)
     }
     check(ended, n + warm_up(n), "spawn");
     return out;
+}
+
+sample idle_actor(std::int64_t n)
+{
+    settings config(1);
+    caf::actor_system system(config);
+    std::vector<caf::actor> all;
+    all.reserve(static_cast<std::size_t>(n));
+    double made = 0;
+    {
+        count_allocations counting;
+        auto const before = allocated_bytes();
+        for (std::int64_t i = 0; i < n; ++i)
+            all.push_back(system.spawn(hold, i));
+        check(ask(system, all.back(), 0), n - 1, "idle actors"); // by now all of them are idle
+        made = static_cast<double>(allocated_bytes() - before);
+    }
+    return {made / static_cast<double>(n), 0};
 }
 
 } // namespace plait::bench::with_caf

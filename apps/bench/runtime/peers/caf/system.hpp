@@ -17,14 +17,21 @@ struct settings : caf::actor_system_config {
     }
 };
 
-/// Tells `who` how much to do and gives its answer, -1 if it has none.
-inline std::int64_t run(caf::actor_system& system, caf::actor who, std::int64_t n)
+/// Asks `who` from outside; -1 when it has no answer.
+inline std::int64_t ask(caf::actor_system& system, caf::actor const& who, std::int64_t n)
 {
     caf::scoped_actor self(system);
-    std::int64_t sum = -1;
-    self->request(who, caf::infinite, n).receive([&](std::int64_t got) { sum = got; }, [](caf::error const&) {});
-    self->send_exit(who, caf::exit_reason::user_shutdown);
-    return sum;
+    std::int64_t out = -1;
+    self->request(who, caf::infinite, n).receive([&](std::int64_t got) { out = got; }, [](caf::error const&) {});
+    return out;
+}
+
+/// The same with one that is done after it.
+inline std::int64_t run(caf::actor_system& system, caf::actor const& who, std::int64_t n)
+{
+    auto const out = ask(system, who, n);
+    caf::anon_send_exit(who, caf::exit_reason::user_shutdown);
+    return out;
 }
 
 } // namespace plait::bench::with_caf

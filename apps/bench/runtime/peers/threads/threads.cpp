@@ -75,10 +75,9 @@ std::int64_t exchange(bounded_queue<std::int64_t>& values, std::int64_t n)
 sample ask_asleep(std::int64_t n)
 {
     bounded_queue<std::int64_t> asks(1), answers(1);
-    auto const warm = warm_up(n);
     std::thread other([&] {
-        for (std::int64_t i = 0; i < warm + n; ++i)
-            answers.send(asks.receive());
+        for (auto i = asks.receive(); i >= 0; i = asks.receive())
+            answers.send(i);
     });
     auto trips = [&](std::int64_t count) {
         std::int64_t sum = 0;
@@ -88,12 +87,15 @@ sample ask_asleep(std::int64_t n)
         }
         return sum;
     };
-    trips(warm);
-    meter m;
-    auto const sum = trips(n);
-    auto const out = m.over(n);
+    trips(warm_up(n));
+    std::int64_t sum = 0;
+    laps times(n);
+    for (; times.left(); times.lap())
+        sum += trips(times.part());
+    auto out = times.over();
+    asks.send(-1);
     other.join();
-    check(sum, sum_below(n), "ask");
+    check(sum, times.sum(), "ask");
     return out;
 }
 
