@@ -3,6 +3,7 @@
 #include <plait/apps/bench/runtime/peers/asio/asio.hpp>
 #include <plait/apps/bench/runtime/peers/bare/bare.hpp>
 #include <plait/apps/bench/runtime/peers/caf/caf.hpp>
+#include <plait/apps/bench/runtime/peers/tbb/tbb.hpp>
 #include <plait/apps/bench/runtime/peers/threads/threads.hpp>
 #include <plait/apps/bench/runtime/plait/plait.hpp>
 
@@ -102,6 +103,22 @@ contest flood()
     return c;
 }
 
+contest tree_of_tasks()
+{
+    auto c = among("tree of tasks", 1, {"", with_plait::tree_of_tasks, 1'000'000});
+    if constexpr (packaged) c.rivals.push_back({"TBB", with_tbb::tree_of_tasks, 1'000'000, 2});
+    c.most_rounds = 7;
+    return c;
+}
+
+contest tree_of_actors()
+{
+    auto c = among("tree of actors", 1, {"", with_plait::tree_of_actors, 1'000'000});
+    if constexpr (packaged) c.rivals.push_back({"CAF", with_caf::tree_of_actors, 1'000'000, at_least(5)});
+    c.most_rounds = 3;
+    return c;
+}
+
 contest idle_actor()
 {
     auto c = among("idle actor", 1, {"", with_plait::idle_actor, 100'000});
@@ -150,9 +167,9 @@ contest wait_with_timers()
 
 std::vector<contest> contests()
 {
-    return {await_child(),    ask_beside(),          ask_across(),      ask_asleep(), spawn_and_stop(),
-            many_to_many(),   many_to_many_across(), flood(),           idle_actor(), cancel_waiting(),
-            arm_and_cancel(), arm_and_fire(),        wait_with_timers()};
+    return {await_child(),  ask_beside(),          ask_across(),     ask_asleep(),    spawn_and_stop(),
+            many_to_many(), many_to_many_across(), flood(),          tree_of_tasks(), tree_of_actors(),
+            idle_actor(),   cancel_waiting(),      arm_and_cancel(), arm_and_fire(),  wait_with_timers()};
 }
 
 } // namespace plait::bench

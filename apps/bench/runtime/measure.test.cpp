@@ -19,10 +19,11 @@ TEST_CASE("every workload of every contestant gives what it should, however smal
         CAPTURE(one.name);
         auto const rows = hold(one, 2, 0.002);
         REQUIRE(!rows.empty());
-        CHECK(rows.front().samples.size() == 2);
+        auto const rounds = static_cast<std::size_t>(std::min(2, one.most_rounds));
+        CHECK(rows.front().samples.size() == rounds);
         for (auto const& other : rows.front().beside) {
             CAPTURE(other.name);
-            CHECK(other.samples.size() == 2);
+            CHECK(other.samples.size() == rounds);
             CHECK(std::ranges::min(other.samples) > 0);
         }
     }

@@ -22,6 +22,9 @@ sample many_to_many_across(std::int64_t n);
 
 /// 4 actors tell one, as fast as its mailbox lets them; one operation is one message. Order and bound are checked.
 sample flood(std::int64_t n);
+/// A tree of n tasks, or of n actors, on one thread; one operation is one leaf.
+sample tree_of_tasks(std::int64_t n);
+sample tree_of_actors(std::int64_t n);
 /// Bytes of an idle actor that holds a number.
 sample idle_actor(std::int64_t n);
 /// n tasks wait for an event in a scope, which is asked to stop; from there to the end of the last.

@@ -13,6 +13,7 @@ sample ask_asleep(std::int64_t n);
 sample spawn_and_stop(std::int64_t n);
 /// Its mailboxes have no bound.
 sample flood(std::int64_t n);
+sample tree_of_actors(std::int64_t n);
 /// Bytes of an idle actor that holds a number.
 sample idle_actor(std::int64_t n);
 
