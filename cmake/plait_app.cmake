@@ -1,10 +1,13 @@
 # One program of apps/: plait-<name> from main.cpp, and from the folder's other sources a library that its tests use too.
 include_guard(GLOBAL)
 
-# plait_app(<name> [LINKS <target>...])
+# plait_app(<name> [EXCLUDE <regex>] [LINKS <target>...])
 function(plait_app name)
-    cmake_parse_arguments(PARSE_ARGV 1 app "" "" "LINKS")
+    cmake_parse_arguments(PARSE_ARGV 1 app "" "EXCLUDE" "LINKS")
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${name}/*.cpp)
+    if(app_EXCLUDE)
+        list(FILTER sources EXCLUDE REGEX "${app_EXCLUDE}")
+    endif()
     set(tests ${sources})
     list(FILTER tests INCLUDE REGEX "\\.test\\.cpp$")
     list(FILTER sources EXCLUDE REGEX "(\\.test\\.cpp|^${name}/main\\.cpp)$")

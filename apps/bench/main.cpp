@@ -1,25 +1,43 @@
 #include <plait/actors/runtime.hpp>
-#include <plait/apps/bench/measure.hpp>
+#include <plait/apps/bench/model/measure.hpp>
 #include <plait/apps/bench/options.hpp>
 #include <plait/apps/bench/report.hpp>
 
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 namespace {
 
 using namespace plait;
 
+/// A row can take half a minute; progress is for whoever waits, results are for standard output.
+void report(std::string const& doing)
+{
+    std::fprintf(stderr, "plait-bench: %s\n", doing.c_str());
+}
+
+void print(bench::heading const& what, std::vector<bench::row> const& rows, bool json)
+{
+    auto const text = json ? bench::to_json(what, rows) : bench::to_table(what, rows);
+    if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) throw error(errc::io, "standard output");
+}
+
 void run(bench::model_bench what)
 {
     auto const json = what.json;
     runtime home;
-    // A row can take half a minute; progress is for whoever waits, results are for standard output.
-    auto report = [](std::string const& doing) { std::fprintf(stderr, "plait-bench: %s\n", doing.c_str()); };
     auto const out = home.run(bench::measure(home, std::move(what), report));
-    auto const text = json ? bench::to_json(out.what, out.rows) : bench::to_table(out.what, out.rows);
-    if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) throw error(errc::io, "standard output");
+    print(bench::heading_of(out.what), out.rows, json);
+}
+
+void run(bench::runtime_bench const& what)
+{
+    auto const out = bench::measure(what, report);
+    print(out.what, out.rows, what.json);
 }
 
 } // namespace
@@ -30,9 +48,12 @@ int main(int argc, char** argv)
         auto line = bench::parse(argc, argv);
         std::fputs(line.output.c_str(), stdout);
         std::fputs(line.error.c_str(), stderr);
-        if (!line.given) return line.status;
-        run(std::move(*line.given));
-        return 0;
+        if (auto* const model = std::get_if<bench::model_bench>(&line.given)) {
+            run(std::move(*model));
+        } else if (auto const* const ours = std::get_if<bench::runtime_bench>(&line.given)) {
+            run(*ours);
+        }
+        return line.status;
     } catch (std::exception const& e) {
         std::fprintf(stderr, "plait-bench: %s\n", e.what());
         return 1;

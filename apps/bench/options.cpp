@@ -24,6 +24,11 @@ thread and 1.2 with more.
 
 Exit status: 0 measured, whatever the figures; 1 a file, the memory or the engine failed; 2 the command line is wrong)";
 
+constexpr auto runtime_footer =
+    R"(Everybody does the same work in the same run, by turns. Figures are medians; less is better.
+
+Exit status: 0 measured, whatever the figures; 1 a workload gave a wrong result; 2 the command line is wrong)";
+
 } // namespace
 
 command_line parse(int count, char const* const* arguments)
@@ -84,6 +89,23 @@ command_line parse(int count, char const* const* arguments)
         });
     model->add_flag("--json", out.json, "Prints JSON instead of a table");
 
+    runtime_bench ours;
+    auto* const runtime_command =
+        app.add_subcommand("runtime", "Tasks, actors, channels and timers beside their peers");
+    runtime_command->footer(runtime_footer);
+    runtime_command->add_option("--only", ours.only, "Rows whose names contain one of these")
+        ->type_name("TEXT,...")
+        ->delimiter(',');
+    runtime_command->add_option("--rounds", ours.rounds, "Turns of everybody in each row")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    runtime_command->add_option("--scale", ours.scale, "Multiplies the operations of a turn")
+        ->type_name("X")
+        ->check(CLI::Range(0.0001, 100.0))
+        ->capture_default_str();
+    runtime_command->add_flag("--json", ours.json, "Prints JSON instead of a table");
+
     command_line line;
     try {
         app.parse(count, arguments);
@@ -92,6 +114,10 @@ command_line parse(int count, char const* const* arguments)
         line.status = app.exit(e, output, errors) == 0 ? 0 : 2;
         line.output = output.str();
         line.error = errors.str();
+        return line;
+    }
+    if (runtime_command->parsed()) {
+        line.given = std::move(ours);
         return line;
     }
     if (out.threads.empty()) out.threads.push_back(runtime::available_cpus());

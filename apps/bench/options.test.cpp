@@ -22,16 +22,17 @@ command_line parse_words(std::initializer_list<char const*> words)
 TEST_CASE("a model alone is measured with every default")
 {
     auto line = parse_words({"model", "--model", "x.gguf"});
-    REQUIRE(line.given.has_value());
-    CHECK(line.given->model == "x.gguf");
-    CHECK(line.given->threads.size() == 1);
-    CHECK(line.given->threads.front() >= 1);
-    CHECK(line.given->prompt == 512);
-    CHECK(line.given->generate == 128);
-    CHECK(line.given->batches == std::vector<std::int64_t>{1, 2, 4, 8, 16});
-    CHECK(line.given->repetitions == 5);
-    CHECK(line.given->idle == std::chrono::seconds(5));
-    CHECK(!line.given->json);
+    REQUIRE(std::holds_alternative<model_bench>(line.given));
+    auto const& given = std::get<model_bench>(line.given);
+    CHECK(given.model == "x.gguf");
+    CHECK(given.threads.size() == 1);
+    CHECK(given.threads.front() >= 1);
+    CHECK(given.prompt == 512);
+    CHECK(given.generate == 128);
+    CHECK(given.batches == std::vector<std::int64_t>{1, 2, 4, 8, 16});
+    CHECK(given.repetitions == 5);
+    CHECK(given.idle == std::chrono::seconds(5));
+    CHECK(!given.json);
 }
 
 TEST_CASE("every option reaches the measurement")
@@ -40,20 +41,21 @@ TEST_CASE("every option reaches the measurement")
                              "64",    "--generate", "16",           "--batch",   "1,3",      "--repetitions",
                              "2",     "--idle",     "0.5",          "--kv",      "q8",       "--numerics",
                              "f32",   "--beside",   "one=/usr/bin", "--beside",  "two=here", "--json"});
-    REQUIRE(line.given.has_value());
-    CHECK(line.given->threads == std::vector<unsigned>{1, 2});
-    CHECK(line.given->prompt == 64);
-    CHECK(line.given->generate == 16);
-    CHECK(line.given->batches == std::vector<std::int64_t>{1, 3});
-    CHECK(line.given->repetitions == 2);
-    CHECK(line.given->idle == std::chrono::milliseconds(500));
-    CHECK(line.given->kv == kv_type::q8);
-    CHECK(line.given->mode == numerics::f32);
-    REQUIRE(line.given->beside.size() == 2);
-    CHECK(line.given->beside[0].name == "one");
-    CHECK(line.given->beside[0].programs == "/usr/bin");
-    CHECK(line.given->beside[1].programs == "here");
-    CHECK(line.given->json);
+    REQUIRE(std::holds_alternative<model_bench>(line.given));
+    auto const& given = std::get<model_bench>(line.given);
+    CHECK(given.threads == std::vector<unsigned>{1, 2});
+    CHECK(given.prompt == 64);
+    CHECK(given.generate == 16);
+    CHECK(given.batches == std::vector<std::int64_t>{1, 3});
+    CHECK(given.repetitions == 2);
+    CHECK(given.idle == std::chrono::milliseconds(500));
+    CHECK(given.kv == kv_type::q8);
+    CHECK(given.mode == numerics::f32);
+    REQUIRE(given.beside.size() == 2);
+    CHECK(given.beside[0].name == "one");
+    CHECK(given.beside[0].programs == "/usr/bin");
+    CHECK(given.beside[1].programs == "here");
+    CHECK(given.json);
 }
 
 TEST_CASE("a wrong command line says what is wrong and ends in 2")
@@ -66,7 +68,7 @@ TEST_CASE("a wrong command line says what is wrong and ends in 2")
                                                {"plait-bench", "model", "--model", "x", "--beside", "/usr/bin"},
                                                {"plait-bench", "model", "--model", "x", "--no-such"}}) {
         auto line = parse(static_cast<int>(words.size()), words.data());
-        CHECK(!line.given.has_value());
+        CHECK(std::holds_alternative<std::monostate>(line.given));
         CHECK(line.status == 2);
         CHECK(!line.error.empty());
     }
@@ -75,7 +77,7 @@ TEST_CASE("a wrong command line says what is wrong and ends in 2")
 TEST_CASE("help goes to standard output and is no failure")
 {
     auto line = parse_words({"model", "--help"});
-    CHECK(!line.given.has_value());
+    CHECK(std::holds_alternative<std::monostate>(line.given));
     CHECK(line.status == 0);
     CHECK(line.output.find("pp512") != std::string::npos);
     CHECK(line.error.empty());

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <plait/apps/bench/options.hpp>
-
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +12,7 @@ namespace plait::bench {
 struct rival {
     std::string name;
     std::vector<double> samples;
+    std::optional<double> times; ///< a target of the row: this many times the rival's middle sample, or better
 };
 
 /// One measured figure.
@@ -23,7 +23,6 @@ struct row {
     std::vector<double> samples; ///< in the order in which they were measured; never empty
     std::vector<rival> beside;
     std::optional<double> target;
-    std::optional<double> times_first_rival; ///< the target as a multiple of the first rival's middle sample
     bool more_is_better = true;
 };
 
@@ -33,25 +32,32 @@ struct spread {
 };
 spread spread_of(std::vector<double> samples);
 
-/// The target in the row's unit, if it has one.
+/// The target in the row's unit, if it has one; the strictest, if it has several.
 std::optional<double> target_of(row const& r);
 
 /// Whether the middle sample reaches the target; true without one.
 bool met(row const& r);
 
-/// What the rows are about, for their heading.
-struct subject {
-    std::string model;  ///< the file
-    std::string device; ///< for people
-    std::int64_t file_bytes = 0;
+/// What the rows are about.
+struct heading {
+    struct fact {
+        std::string name; ///< for programs
+        std::string text;
+    };
+    struct number {
+        std::string name;
+        std::int64_t value = 0;
+    };
+    std::vector<fact> facts;     ///< a line each
+    std::vector<number> numbers; ///< for programs only
 };
 
 /// For people: a line for each row.
-std::string to_table(subject const& what, std::vector<row> const& rows);
+std::string to_table(heading const& what, std::vector<row> const& rows);
 
-/// The same for programs: {"model", "device", "file_bytes", "rows": [{"name", "unit", "threads", "min", "median",
+/// The same for programs: {the facts and numbers by their names, "rows": [{"name", "unit", "threads", "min", "median",
 /// "max", "samples", "target", "result", "beside"}]}; "target" and "result" ("met" or "missed") where there is a
 /// target; "beside", where something was measured beside it: [{"name", "min", "median", "max", "samples", "ratio"}].
-std::string to_json(subject const& what, std::vector<row> const& rows);
+std::string to_json(heading const& what, std::vector<row> const& rows);
 
 } // namespace plait::bench

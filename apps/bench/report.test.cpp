@@ -47,9 +47,8 @@ TEST_CASE("a target is met by the middle sample, in the direction that is better
 TEST_CASE("a target may be a multiple of what another engine has")
 {
     auto r = some("tg128", {30, 31, 32});
-    r.times_first_rival = 1.5;
-    CHECK(!target_of(r).has_value()); // nobody is beside it
-    r.beside = {{"first", {20, 22, 18}}, {"second", {1}}};
+    CHECK(!target_of(r).has_value());
+    r.beside = {{"first", {20, 22, 18}, 1.5}, {"second", {1}}};
     CHECK(target_of(r) == 30);
     CHECK(met(r));
     r.samples = {29};
@@ -69,7 +68,7 @@ TEST_CASE("a target may be a multiple of what another engine has")
 
 TEST_CASE("the table has a line for each row")
 {
-    subject what{"m.gguf", "a processor", 1000};
+    heading what{{{"model", "m.gguf"}, {"device", "a processor"}}, {{"file_bytes", 1000}}};
     auto table = to_table(what, {some("pp512", {100, 300, 200}), some("idle", {6}, 5, false)});
     CHECK(table == "m.gguf\n"
                    "a processor\n"
@@ -80,7 +79,7 @@ TEST_CASE("the table has a line for each row")
 
 TEST_CASE("the JSON says the same to programs")
 {
-    subject what{"m.gguf", "a processor", 1000};
+    heading what{{{"model", "m.gguf"}, {"device", "a processor"}}, {{"file_bytes", 1000}}};
     auto out = nlohmann::json::parse(to_json(what, {some("pp512", {100, 300, 200}), some("idle", {4}, 5, false)}));
     CHECK(out["model"] == "m.gguf");
     CHECK(out["device"] == "a processor");

@@ -1,4 +1,4 @@
-#include <plait/apps/bench/measure.hpp>
+#include <plait/apps/bench/model/measure.hpp>
 #include <plait/apps/bench/process.hpp>
 
 #include <plait/tests/support/co_test.hpp>

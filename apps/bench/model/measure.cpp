@@ -1,4 +1,4 @@
-#include <plait/apps/bench/measure.hpp>
+#include <plait/apps/bench/model/measure.hpp>
 
 #include <plait/actors/scope.hpp>
 #include <plait/apps/bench/process.hpp>
@@ -105,13 +105,13 @@ private:
         return r;
     }
 
-    /// One repetition of a row, by turns: plait, then whoever is beside it.
+    /// The repetitions of a row, by turns: plait, then whoever is beside it. The goal is a multiple of the first's.
     template<class Own, class Others>
-    task<> repeat(row& r, Own own, Others others)
+    task<> repeat(row& r, std::optional<double> goal, Own own, Others others)
     {
         co_await own(); // warms up
         for (auto const& who : what_.beside)
-            r.beside.push_back({who.name, {}});
+            r.beside.push_back({who.name, {}, r.beside.empty() ? goal : std::nullopt});
         for (int i = 0; i < what_.repetitions; ++i) {
             r.samples.push_back(co_await own());
             for (std::size_t p = 0; p < what_.beside.size(); ++p)
@@ -122,20 +122,18 @@ private:
     task<> rates(engine running)
     {
         auto& prefill = begin("pp" + std::to_string(what_.prompt), "tok/s");
-        if (!what_.beside.empty()) prefill.times_first_rival = 3;
         auto own = [&] { return prefill_rate(home_, running, what_.prompt); };
         auto others = [&](peer const& p) { return peer_prefill_rate(p, what_.model, threads_, what_.prompt); };
-        co_await repeat(prefill, own, others);
+        co_await repeat(prefill, 3, own, others);
         for (auto const sequences : what_.batches) {
             auto name = "tg" + std::to_string(what_.generate);
             if (sequences > 1) name += " x " + std::to_string(sequences);
             auto& decode = begin(std::move(name), "tok/s");
-            if (!what_.beside.empty()) decode.times_first_rival = goal(sequences);
             auto own_batch = [&] { return decode_rate(home_, running, sequences, what_.generate); };
             auto other_batch = [&](peer const& p) {
                 return peer_decode_rate(p, what_.model, threads_, sequences, what_.generate);
             };
-            co_await repeat(decode, own_batch, other_batch);
+            co_await repeat(decode, goal(sequences), own_batch, other_batch);
         }
     }
 
@@ -246,6 +244,11 @@ task<double> decode_rate(runtime& home, engine running, std::int64_t sequences, 
     for (auto const& one : read)
         tokens += std::ranges::count_if(one.tokens, [&](time_point at) { return at > first && at <= last; });
     co_return static_cast<double>(tokens) / seconds(last - first);
+}
+
+heading heading_of(subject const& what)
+{
+    return {{{"model", what.model}, {"device", what.device}}, {{"file_bytes", what.file_bytes}}};
 }
 
 task<measured> measure(runtime& home, model_bench what, std::function<void(std::string const&)> report)

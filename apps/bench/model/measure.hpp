@@ -2,11 +2,13 @@
 
 #include <plait/actors/runtime.hpp>
 #include <plait/actors/task.hpp>
-#include <plait/apps/bench/options.hpp>
+#include <plait/apps/bench/model/options.hpp>
 #include <plait/apps/bench/report.hpp>
 #include <plait/engine/engine.hpp>
 
+#include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 namespace plait::bench {
@@ -31,6 +33,14 @@ task<double> prefill_rate(runtime& home, engine running, std::int64_t prompt);
 /// Tokens per second, of all together, of `sequences` that decode `generate` tokens each after their first ones: timed
 /// from when the last of them has its first token to when the first of them has its last one.
 task<double> decode_rate(runtime& home, engine running, std::int64_t sequences, std::int64_t generate);
+
+/// What was measured.
+struct subject {
+    std::string model;  ///< the file
+    std::string device; ///< for people
+    std::int64_t file_bytes = 0;
+};
+heading heading_of(subject const& what);
 
 /// Every row, for every number of threads. `report` hears what is being measured, for people.
 struct measured {

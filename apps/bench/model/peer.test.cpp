@@ -1,4 +1,4 @@
-#include <plait/apps/bench/peer.hpp>
+#include <plait/apps/bench/model/peer.hpp>
 
 #include <plait/actors/error.hpp>
 #include <plait/tests/support/tiny_model.hpp>

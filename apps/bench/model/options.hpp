@@ -1,0 +1,29 @@
+#pragma once
+
+#include <plait/actors/clock.hpp>
+#include <plait/apps/bench/model/peer.hpp>
+#include <plait/kernels/paged_kv.hpp>
+#include <plait/model/weights.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+namespace plait::bench {
+
+/// What `plait-bench model` measures.
+struct model_bench {
+    std::filesystem::path model;
+    std::vector<unsigned> threads;                     ///< an engine for each; never empty once parsed
+    std::int64_t prompt = 512;                         ///< tokens of the prefill row
+    std::int64_t generate = 128;                       ///< tokens of the decode rows, after the first
+    std::vector<std::int64_t> batches{1, 2, 4, 8, 16}; ///< sequences that decode at once, a row for each
+    int repetitions = 5;
+    duration idle = std::chrono::seconds(5); ///< how long the engine idles; zero leaves the row out
+    numerics mode = numerics::native;
+    kv_type kv = kv_type::f16;
+    std::vector<peer> beside; ///< measured by turns with plait
+    bool json = false;
+};
+
+} // namespace plait::bench

@@ -1,0 +1,92 @@
+#include <plait/apps/bench/runtime/allocations.hpp>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include <malloc.h>
+
+namespace {
+
+constinit std::atomic<bool> counting{false};
+constinit std::atomic<std::int64_t> count{0};
+constinit std::atomic<std::int64_t> bytes{0};
+
+void note(void* memory) noexcept
+{
+    if (!counting.load(std::memory_order_relaxed)) return;
+    count.fetch_add(1, std::memory_order_relaxed);
+    bytes.fetch_add(static_cast<std::int64_t>(malloc_usable_size(memory)), std::memory_order_relaxed);
+}
+
+void* checked(void* memory)
+{
+    if (!memory) throw std::bad_alloc();
+    note(memory);
+    return memory;
+}
+
+void release(void* memory) noexcept
+{
+    if (memory && counting.load(std::memory_order_relaxed))
+        bytes.fetch_sub(static_cast<std::int64_t>(malloc_usable_size(memory)), std::memory_order_relaxed);
+    std::free(memory);
+}
+
+} // namespace
+
+// The array, nothrow and sized forms of the standard library call these.
+void* operator new(std::size_t size)
+{
+    return checked(std::malloc(size ? size : 1));
+}
+
+void* operator new(std::size_t size, std::align_val_t alignment)
+{
+    auto const step = static_cast<std::size_t>(alignment);
+    return checked(std::aligned_alloc(step, (size + step - 1) / step * step));
+}
+
+void operator delete(void* memory) noexcept
+{
+    release(memory);
+}
+
+void operator delete(void* memory, std::size_t) noexcept
+{
+    release(memory);
+}
+
+void operator delete(void* memory, std::align_val_t) noexcept
+{
+    release(memory);
+}
+
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept
+{
+    release(memory);
+}
+
+namespace plait::bench {
+
+count_allocations::count_allocations() noexcept
+{
+    counting.store(true, std::memory_order_relaxed);
+}
+
+count_allocations::~count_allocations()
+{
+    counting.store(false, std::memory_order_relaxed);
+}
+
+std::int64_t allocations() noexcept
+{
+    return count.load(std::memory_order_relaxed);
+}
+
+std::int64_t allocated_bytes() noexcept
+{
+    return bytes.load(std::memory_order_relaxed);
+}
+
+} // namespace plait::bench

@@ -1,0 +1,54 @@
+#include <plait/apps/bench/runtime/contest.hpp>
+
+#include <plait/apps/bench/runtime/allocations.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace plait::bench {
+
+namespace {
+
+sample take_turn(contestant const& who, double scale)
+{
+    auto const size = static_cast<std::int64_t>(static_cast<double>(who.size) * scale);
+    return who.turn(std::max<std::int64_t>(size, 8));
+}
+
+} // namespace
+
+std::vector<row> hold(contest const& what, int rounds, double scale)
+{
+    row times;
+    times.name = what.name;
+    times.unit = what.unit;
+    times.threads = what.threads;
+    times.target = what.target;
+    times.more_is_better = false;
+    for (auto const& who : what.rivals)
+        times.beside.push_back({who.name, {}, who.times});
+
+    auto counts = times;
+    counts.name += ", allocations";
+    counts.unit = "";
+    counts.target = what.most_allocations;
+    for (auto& one : counts.beside)
+        one.times.reset();
+
+    if (what.show_allocations || what.most_allocations) {
+        count_allocations counting;
+        counts.samples.push_back(take_turn(what.own, scale).allocations);
+        for (std::size_t i = 0; i < what.rivals.size(); ++i)
+            counts.beside[i].samples.push_back(take_turn(what.rivals[i], scale).allocations);
+    }
+    for (int i = 0; i < std::min(rounds, what.most_rounds); ++i) {
+        times.samples.push_back(take_turn(what.own, scale).value);
+        for (std::size_t k = 0; k < what.rivals.size(); ++k)
+            times.beside[k].samples.push_back(take_turn(what.rivals[k], scale).value);
+    }
+    std::vector<row> out{std::move(times)};
+    if (what.show_allocations || what.most_allocations) out.push_back(std::move(counts));
+    return out;
+}
+
+} // namespace plait::bench

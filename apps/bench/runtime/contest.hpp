@@ -1,0 +1,42 @@
+#pragma once
+
+#include <plait/apps/bench/report.hpp>
+#include <plait/apps/bench/runtime/meter.hpp>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plait::bench {
+
+/// Somebody who does a workload.
+struct contestant {
+    std::string name;
+    std::function<sample(std::int64_t)> turn;
+    std::int64_t size = 0;            ///< operations of one turn
+    std::optional<double> times = {}; ///< the target: this many times its time, at most
+};
+
+/// A row of the table: plait, and whoever does the same beside it.
+struct contest {
+    std::string name;
+    std::string unit = "ns";
+    unsigned threads = 1;
+    contestant own;
+    std::vector<contestant> rivals;
+    std::optional<double> target = {};
+    int most_rounds = 1000;                      ///< for rows that take long, or whose figure is the same every time
+    bool show_allocations = false;               ///< in a row of their own
+    std::optional<double> most_allocations = {}; ///< the target of that row, which is shown then
+};
+
+/// Does `what` in rounds; in each everybody has one turn. First everybody has a turn in which allocations are counted.
+/// `scale` multiplies the sizes.
+std::vector<row> hold(contest const& what, int rounds, double scale);
+
+/// Every contest that this program can hold.
+std::vector<contest> contests();
+
+} // namespace plait::bench

@@ -1,0 +1,125 @@
+#include <plait/apps/bench/runtime/peers/threads/threads.hpp>
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace plait::bench::with_threads {
+
+namespace {
+
+template<class T>
+class bounded_queue {
+public:
+    explicit bounded_queue(std::size_t capacity)
+        : capacity_(capacity)
+    {
+    }
+
+    void send(T value)
+    {
+        std::unique_lock lock(mutex_);
+        room_.wait(lock, [&] { return values_.size() < capacity_; });
+        values_.push_back(std::move(value));
+        lock.unlock();
+        ready_.notify_one();
+    }
+
+    T receive()
+    {
+        std::unique_lock lock(mutex_);
+        ready_.wait(lock, [&] { return !values_.empty(); });
+        auto value = std::move(values_.front());
+        values_.pop_front();
+        lock.unlock();
+        room_.notify_one();
+        return value;
+    }
+
+private:
+    std::mutex mutex_;
+    std::condition_variable room_, ready_;
+    std::deque<T> values_;
+    std::size_t const capacity_;
+};
+
+constexpr std::int64_t peers = 4;
+
+std::int64_t exchange(bounded_queue<std::int64_t>& values, std::int64_t n)
+{
+    std::vector<std::thread> threads;
+    std::vector<std::int64_t> sums(peers);
+    for (std::int64_t i = 0; i < peers; ++i) {
+        threads.emplace_back([&values, i, n] {
+            for (auto v = i; v < n; v += peers)
+                values.send(v);
+        });
+        threads.emplace_back([&values, &sum = sums[static_cast<std::size_t>(i)], n] {
+            for (std::int64_t v = 0; v < n / peers; ++v)
+                sum += values.receive();
+        });
+    }
+    for (auto& t : threads)
+        t.join();
+    std::int64_t sum = 0;
+    for (auto const one : sums)
+        sum += one;
+    return sum;
+}
+
+} // namespace
+
+sample ask_asleep(std::int64_t n)
+{
+    bounded_queue<std::int64_t> asks(1), answers(1);
+    std::thread other([&] {
+        for (auto i = asks.receive(); i >= 0; i = asks.receive())
+            answers.send(i);
+    });
+    auto trips = [&](std::int64_t count) {
+        std::int64_t sum = 0;
+        for (std::int64_t i = 0; i < count; ++i) {
+            asks.send(i);
+            sum += answers.receive();
+        }
+        return sum;
+    };
+    trips(warm_up(n));
+    std::int64_t sum = 0;
+    laps times(n);
+    for (; times.left(); times.lap())
+        sum += trips(times.part());
+    auto out = times.over();
+    asks.send(-1);
+    other.join();
+    check(sum, times.sum(), "ask");
+    return out;
+}
+
+sample spawn_and_stop(std::int64_t n)
+{
+    std::int64_t ended = 0;
+    meter m;
+    for (std::int64_t i = 0; i < n; ++i)
+        std::thread([&] { ++ended; }).join();
+    auto const out = m.over(n);
+    check(ended, n, "spawn");
+    return out;
+}
+
+sample many_to_many_across(std::int64_t n)
+{
+    n = n / peers * peers;
+    bounded_queue<std::int64_t> values(64);
+    exchange(values, n / 8 * peers);
+    meter m;
+    auto const sum = exchange(values, n);
+    auto const out = m.over(n);
+    check(sum, sum_below(n), "channel");
+    return out;
+}
+
+} // namespace plait::bench::with_threads

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <plait/apps/bench/runtime/meter.hpp>
+
+/// The naive way: std::thread, std::mutex and std::condition_variable.
+namespace plait::bench::with_threads {
+
+/// A request and its answer through two mutex-protected slots; both threads sleep.
+sample ask_asleep(std::int64_t n);
+/// Starts a thread and joins it.
+sample spawn_and_stop(std::int64_t n);
+/// A bounded queue between 4 sending threads and 4 receiving ones.
+sample many_to_many_across(std::int64_t n);
+
+} // namespace plait::bench::with_threads
