@@ -1,45 +1,53 @@
 #include <plait/actors/frame_pool.hpp>
 
-#include <array>
-#include <atomic>
 #include <mutex>
-#include <new>
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define PLAIT_NO_POOL 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define PLAIT_NO_POOL 1
-#endif
-#endif
 
 namespace plait {
 
+namespace detail {
+
+constinit thread_local frame_cache* frame_cache::mine = nullptr;
+
+std::int64_t memory_pool::free() const noexcept
+{
+    std::size_t sum = 0;
+    for (auto const& l : lists_)
+        sum += l.count.load(std::memory_order_relaxed);
+    return static_cast<std::int64_t>(sum);
+}
+
+void memory_pool::clear() noexcept
+{
+    for (auto& l : lists_) {
+        while (auto* b = l.first) {
+            l.first = b->next;
+            ::operator delete(b);
+        }
+        l.count.store(0, std::memory_order_relaxed);
+    }
+}
+
+} // namespace detail
+
 namespace {
 
-[[maybe_unused]] constexpr std::size_t granule = 64;
-constexpr std::size_t classes = 16;              // up to 1 KiB; larger frames are rare and go to the heap
-[[maybe_unused]] constexpr unsigned kept = 1024; // per class and thread: bounds what a thread that only frees hoards
+using detail::frame_cache;
+using detail::memory_pool;
 
-struct free_block {
-    free_block* next;
-};
+/// A thread's cache, known to all.
+struct listed_cache : frame_cache {
+    listed_cache();
+    ~listed_cache();
 
-/// The pool and the counters of one thread.
-struct thread_cache {
-    std::array<free_block*, classes> free{};
-    std::array<unsigned, classes> count{};
-    std::atomic<std::int64_t> live{0}; // written by its thread only
-    thread_cache* next = nullptr;
-    thread_cache** previous = nullptr;
+    std::int64_t balance() const noexcept { return from_heap.load(std::memory_order_relaxed) - frames.free(); }
 
-    thread_cache();
-    ~thread_cache();
+    listed_cache* next = nullptr;
+    listed_cache** previous = nullptr;
 };
 
 struct registry {
     std::mutex mutex;
-    thread_cache* first = nullptr;
+    listed_cache* first = nullptr;
     std::atomic<std::int64_t> live{0}; // of threads that have ended, and of frames outside any cache
 };
 
@@ -49,11 +57,9 @@ registry& all() noexcept
     return instance;
 }
 
-/// Null before the first use and after the thread's destructors have run.
-constinit thread_local thread_cache* mine = nullptr;
 constinit thread_local bool ended = false;
 
-thread_cache::thread_cache()
+listed_cache::listed_cache()
 {
     auto& r = all();
     std::lock_guard lock(r.mutex);
@@ -63,40 +69,47 @@ thread_cache::thread_cache()
     r.first = this;
 }
 
-thread_cache::~thread_cache()
+listed_cache::~listed_cache()
 {
     mine = nullptr;
     ended = true;
-    for (auto* block : free) {
-        while (block) {
-            auto* after = block->next;
-            ::operator delete(block);
-            block = after;
-        }
-    }
     auto& r = all();
     std::lock_guard lock(r.mutex);
     *previous = next;
     if (next) next->previous = previous;
-    r.live.fetch_add(live.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    r.live.fetch_add(balance(), std::memory_order_relaxed);
+    frames.clear();
+    nodes.clear();
 }
 
-thread_cache* cache() noexcept
+/// Null where the thread is about to end.
+frame_cache* cache() noexcept
 {
-    if (!mine && !ended) {
-        thread_local thread_cache instance;
-        mine = &instance;
+    if (!frame_cache::mine && !ended) {
+        thread_local listed_cache instance;
+        frame_cache::mine = &instance;
     }
-    return mine;
+    return frame_cache::mine;
 }
 
+/// Frames that come from the heap, or go there.
 void count(int change) noexcept
 {
     if (auto* c = cache()) {
-        c->live.store(c->live.load(std::memory_order_relaxed) + change, std::memory_order_relaxed);
+        c->from_heap.store(c->from_heap.load(std::memory_order_relaxed) + change, std::memory_order_relaxed);
     } else {
         all().live.fetch_add(change, std::memory_order_relaxed);
     }
+}
+
+/// Of its whole class, so that it can go to a pool.
+void* from_heap(std::size_t size)
+{
+#ifndef PLAIT_FRAMES_ON_HEAP
+    auto const which = (size - 1) / memory_pool::granule;
+    if (which < memory_pool::classes) size = (which + 1) * memory_pool::granule;
+#endif
+    return ::operator new(size);
 }
 
 } // namespace
@@ -107,58 +120,30 @@ std::int64_t live_frames() noexcept
     std::lock_guard lock(r.mutex);
     auto sum = r.live.load(std::memory_order_relaxed);
     for (auto* c = r.first; c; c = c->next) {
-        sum += c->live.load(std::memory_order_relaxed);
+        sum += c->balance();
     }
     return sum;
 }
 
 namespace detail {
 
-void* allocate_node(std::size_t size)
+void* allocate_frame_slowly(std::size_t size)
 {
-#ifndef PLAIT_NO_POOL
-    auto index = (size - 1) / granule;
-    if (index < classes) {
-        if (auto* c = cache()) {
-            if (auto* block = c->free[index]) {
-                c->free[index] = block->next;
-                --c->count[index];
-                return block;
-            }
-        }
-        return ::operator new((index + 1) * granule);
-    }
-#endif
-    return ::operator new(size);
-}
-
-void free_node(void* memory, [[maybe_unused]] std::size_t size) noexcept
-{
-#ifndef PLAIT_NO_POOL
-    auto index = (size - 1) / granule;
-    if (index < classes) {
-        auto* c = cache();
-        if (c && c->count[index] < kept) {
-            c->free[index] = ::new (memory) free_block{c->free[index]};
-            ++c->count[index];
-            return;
-        }
-    }
-#endif
-    ::operator delete(memory);
-}
-
-void* allocate_frame(std::size_t size)
-{
-    auto* memory = allocate_node(size);
+    auto* memory = from_heap(size);
     count(1);
     return memory;
 }
 
-void free_frame(void* memory, std::size_t size) noexcept
+void free_frame_slowly(void* memory, std::size_t) noexcept
 {
     count(-1);
-    free_node(memory, size);
+    ::operator delete(memory);
+}
+
+void* allocate_node_slowly(std::size_t size)
+{
+    cache();
+    return from_heap(size);
 }
 
 } // namespace detail

@@ -48,7 +48,8 @@ public:
     /// The value; throws what the operation threw. An rvalue gives its value away.
     T value() &&
     {
-        if (error_) std::rethrow_exception(std::move(error_));
+        if (error_) [[unlikely]]
+            raise();
         assert(value_ && "the operation has not ended");
         if constexpr (std::is_reference_v<T>) {
             return static_cast<T>(**value_);
@@ -88,6 +89,9 @@ public:
     }
 
 private:
+    /// Out of the way of the value.
+    [[noreturn, gnu::cold, gnu::noinline]] void raise() { std::rethrow_exception(std::move(error_)); }
+
     std::optional<stored> value_;
     std::exception_ptr error_;
 };

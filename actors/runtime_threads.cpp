@@ -90,6 +90,8 @@ public:
         ready_.notify_one();
     }
 
+    bool serial() const noexcept override { return false; }
+
 private:
     void serve()
     {

@@ -128,6 +128,7 @@ public:
 
     /// So that each work of an actor is a step.
     unsigned patience() const noexcept override { return 1; }
+    bool serial() const noexcept override { return serial_; }
 
     void attach(poller& p) override
     {
