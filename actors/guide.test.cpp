@@ -195,6 +195,20 @@ CO_TEST_CASE("the guide: several at once")
     // [any]
     CHECK(n == 84);
 
+    channel<int> urgent(1);
+    channel<int> usual(1);
+    // [select]
+    std::vector<int> taken;
+    auto take = [&](channel<int>& from) -> task<> {
+        auto value = co_await from.receive();
+        if (value) taken.push_back(*value); // in here, for the other may have got one too
+    };
+    co_await usual.send(1);
+    auto which = co_await when_any(take(urgent), take(usual)); // the one that lost has taken nothing, or stored it
+    // [select]
+    CHECK(which.index() == 1);
+    CHECK(taken == std::vector{1});
+
     // [timeout]
     auto sum = co_await as_result(timeout(rt.clock(), 20ms, ask<&account::balance>(mine)));
     auto late = co_await as_result(timeout(rt.clock(), 1ms, waits()));
@@ -375,5 +389,5 @@ TEST_CASE("the guide shows the programs that are compiled here")
             ++programs;
         }
     }
-    CHECK(programs == 18);
+    CHECK(programs == 19);
 }
