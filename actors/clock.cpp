@@ -68,20 +68,29 @@ std::optional<time_point> clock::next_due() noexcept
     return look_next(timers_.next());
 }
 
+std::optional<time_point> clock::take_due(time_point t, detail::work_list& due) noexcept
+{
+    std::lock_guard lock(mutex_);
+    timers_.advance(t, due);
+    return look_next(timers_.no_earlier_than());
+}
+
 std::optional<time_point> clock::fire(time_point t) noexcept
 {
     detail::work_list due;
-    std::optional<time_point> next;
-    {
-        std::lock_guard lock(mutex_);
-        timers_.advance(t, due);
-        next = look_next(timers_.no_earlier_than());
-    }
+    auto const next = take_due(t, due);
     // Posted unlocked: the last sleeper may end the clock's life.
     while (auto* w = due.pop_front()) {
         static_cast<detail::timer*>(w)->post();
     }
     return next;
+}
+
+void clock::put_off(detail::timer& t, time_point due) noexcept
+{
+    t.due = due;
+    t.late = true;
+    arm(t);
 }
 
 void clock::sleep_operation::await_resume()

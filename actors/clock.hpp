@@ -51,6 +51,10 @@ protected:
     /// later, when whoever was due then has been cancelled.
     std::optional<time_point> fire(time_point t) noexcept;
 
+    /// The same in parts, for a clock that is not always right: takes out who is due, to be posted or put off.
+    std::optional<time_point> take_due(time_point t, detail::work_list& due) noexcept;
+    void put_off(detail::timer& t, time_point due) noexcept;
+
 private:
     struct cancel {
         clock* owner;

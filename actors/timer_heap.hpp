@@ -19,6 +19,7 @@ struct timer : resumption {
     time_point due;
     bool armed = false;
     bool cancelled = false;
+    bool late = false;        ///< was put off when it was due
     std::uint64_t number = 0; ///< in a heap: orders timers that are due together, first armed, first fired
     timer* next = nullptr;
     timer* previous = nullptr;
