@@ -391,6 +391,8 @@ void actor_core::went_quiet() noexcept
         if (paused_ && !std::exchange(told_down_, true)) guardian_->down(*this, failure_ ? &*failure_ : nullptr);
         return;
     }
+    // It failed, and was stopped before all its methods had ended: the failure is heard of all the same.
+    if (failure_ && !std::exchange(told_down_, true)) guardian_->down(*this, &*failure_);
     if (has_object_ && !std::exchange(ending_, true)) {
         try {
             if (auto* last = last_words()) {

@@ -1,15 +1,15 @@
 #pragma once
 
+#include <plait/actors/ring.hpp>
 #include <plait/actors/waiter.hpp>
 
 #include <cassert>
-#include <deque>
 #include <optional>
 
 namespace plait {
 
 /// A bounded queue between coroutines of any executors: any number send, any number receive, first come first served.
-/// A capacity of 0 hands each value over directly.
+/// A capacity of 0 hands each value over directly. Nothing is allocated once it has been as full as it gets.
 template<class T>
 class channel {
 public:
@@ -139,7 +139,7 @@ private:
 
     mutable std::mutex mutex_;
     std::size_t const capacity_;
-    std::deque<T> values_;
+    detail::ring<T> values_;
     detail::waiter_list senders_;
     detail::waiter_list receivers_;
     bool closed_ = false;

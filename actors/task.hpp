@@ -270,6 +270,8 @@ public:
             outcome.fail(std::move(failure_));
             return outcome;
         }
+        // What it can say without throwing costs a hundredth.
+        if constexpr (requires { operation_->await_result(); }) return operation_->await_result();
         try {
             if constexpr (std::is_void_v<value_type>) {
                 operation_->await_resume();
