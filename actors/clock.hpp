@@ -21,6 +21,9 @@ namespace detail {
 /// `d` after `from`; never past the end of time, which means never.
 time_point later(time_point from, duration d) noexcept;
 
+/// What every monotonic_clock shows.
+time_point machine_time() noexcept;
+
 /// A sleeping coroutine: a node of the clock's heap, in the sleeper's frame.
 struct timer : resumption {
     time_point due;
