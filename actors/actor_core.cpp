@@ -62,10 +62,10 @@ void message_list::remove(message& m) noexcept
 actor_core::actor_core(executor& underlying, std::shared_ptr<actor_registry> home, std::string_view name,
                        std::uint64_t capacity) noexcept
     : underlying_(&underlying)
-    , home_(std::move(home))
-    , name_(name)
     , capacity_(capacity)
     , serial_(underlying.serial())
+    , home_(std::move(home))
+    , name_(name)
 {
     work::run = [](work& self) noexcept { static_cast<actor_core&>(self).turn(); };
     system_.core = this;

@@ -19,6 +19,9 @@ time_point later(time_point from, duration d) noexcept;
 /// "1.250000 s".
 std::string in_seconds(duration d);
 
+/// What every monotonic_clock shows.
+time_point machine_time() noexcept;
+
 } // namespace detail
 
 /// A source of time that coroutines sleep on. Derive to give time another meaning: call `fire` when it has passed.

@@ -8,6 +8,11 @@ namespace detail {
 
 constinit thread_local frame_cache* frame_cache::mine = nullptr;
 
+void to_heap(void* memory) noexcept
+{
+    ::operator delete(memory, std::align_val_t{memory_pool::granule});
+}
+
 std::int64_t memory_pool::free() const noexcept
 {
     std::size_t sum = 0;
@@ -21,7 +26,7 @@ void memory_pool::clear() noexcept
     for (auto& l : lists_) {
         while (auto* b = l.first) {
             l.first = b->next;
-            ::operator delete(b);
+            to_heap(b);
         }
         l.count.store(0, std::memory_order_relaxed);
     }
@@ -109,7 +114,7 @@ void* from_heap(std::size_t size)
     auto const which = (size - 1) / memory_pool::granule;
     if (which < memory_pool::classes) size = (which + 1) * memory_pool::granule;
 #endif
-    return ::operator new(size);
+    return ::operator new(size, std::align_val_t{memory_pool::granule});
 }
 
 } // namespace
@@ -137,7 +142,7 @@ void* allocate_frame_slowly(std::size_t size)
 void free_frame_slowly(void* memory, std::size_t) noexcept
 {
     count(-1);
-    ::operator delete(memory);
+    to_heap(memory);
 }
 
 void* allocate_node_slowly(std::size_t size)

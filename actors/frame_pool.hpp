@@ -22,8 +22,8 @@ std::int64_t live_frames() noexcept;
 
 namespace detail {
 
-/// The free memory of one thread, in classes of 64 bytes. A steady state allocates nothing. Memory may be freed on
-/// another thread than the one that allocated it.
+/// The free memory of one thread, in classes of 64 bytes and on lines of their own. A steady state allocates nothing.
+/// Memory may be freed on another thread than the one that allocated it.
 class memory_pool {
 public:
     static constexpr std::size_t granule = 64;
@@ -123,6 +123,8 @@ inline void* allocate_node(std::size_t size)
     return allocate_node_slowly(size);
 }
 
+void to_heap(void* memory) noexcept;
+
 inline void free_node(void* memory, [[maybe_unused]] std::size_t size) noexcept
 {
 #ifndef PLAIT_FRAMES_ON_HEAP
@@ -130,18 +132,25 @@ inline void free_node(void* memory, [[maybe_unused]] std::size_t size) noexcept
     auto* c = frame_cache::mine;
     if (which < memory_pool::classes && c && c->nodes.give(which, memory)) return;
 #endif
-    ::operator delete(memory);
+    to_heap(memory);
 }
 
 /// Gives a class its memory from the pool.
 struct pooled {
     static void* operator new(std::size_t size) { return allocate_node(size); }
     static void operator delete(void* memory, std::size_t size) noexcept { free_node(memory, size); }
-    // What is aligned more than usual is rare.
-    static void* operator new(std::size_t size, std::align_val_t a) { return ::operator new(size, a); }
-    static void operator delete(void* memory, std::size_t, std::align_val_t a) noexcept
+    // What wants a line of its own has it; what wants more is rare.
+    static void* operator new(std::size_t size, std::align_val_t a)
     {
-        ::operator delete(memory, a);
+        return a <= std::align_val_t{memory_pool::granule} ? allocate_node(size) : ::operator new(size, a);
+    }
+    static void operator delete(void* memory, std::size_t size, std::align_val_t a) noexcept
+    {
+        if (a <= std::align_val_t{memory_pool::granule}) {
+            free_node(memory, size);
+        } else {
+            ::operator delete(memory, a);
+        }
     }
     static void* operator new(std::size_t, void* place) noexcept { return place; }
     static void operator delete(void*, void*) noexcept {}
