@@ -151,7 +151,7 @@ private:
 
     void never_ends(std::string const& why) noexcept override
     {
-        outcome_.fail(errc::deadlock, why.c_str());
+        outcome_.fail(std::make_exception_ptr(error(errc::deadlock, why)));
         answer();
     }
 

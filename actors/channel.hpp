@@ -169,12 +169,18 @@ public:
         return true;
     }
 
-    void await_resume()
+    void await_resume() { await_result().value(); }
+    result<void> await_result() noexcept
     {
         sender_.unwatch();
-        if (sender_.sent) return;
-        if (cancelled_ || sender_.cancelled()) throw error(errc::cancelled, "sending to a channel");
-        throw error(errc::closed, "sending to a channel");
+        result<void> outcome;
+        if (sender_.sent) {
+            outcome.emplace();
+        } else {
+            bool const stopped = cancelled_ || sender_.cancelled();
+            outcome.fail(stopped ? errc::cancelled : errc::closed, "sending to a channel");
+        }
+        return outcome;
     }
 
 private:
@@ -226,11 +232,25 @@ public:
     std::optional<T> await_resume()
     {
         receiver_.unwatch();
-        if (cancelled_ || receiver_.cancelled()) throw error(errc::cancelled, "receiving from a channel");
+        if (stopped()) std::rethrow_exception(detail::shared_failure(errc::cancelled, context));
         return std::move(receiver_.value);
+    }
+    result<std::optional<T>> await_result()
+    {
+        receiver_.unwatch();
+        result<std::optional<T>> outcome;
+        if (stopped()) {
+            outcome.fail(errc::cancelled, context);
+        } else {
+            outcome.emplace(std::move(receiver_.value));
+        }
+        return outcome;
     }
 
 private:
+    static constexpr auto context = "receiving from a channel";
+    bool stopped() const noexcept { return cancelled_ || receiver_.cancelled(); }
+
     /// True when it has to wait.
     bool begin()
     {

@@ -116,19 +116,16 @@ wait_kind const clock::sleep_operation::asleep{"a time", [](resumption const& w,
 
 void clock::sleep_operation::await_resume()
 {
-    if (!end()) throw error(errc::cancelled, "sleeping");
+    await_result().value();
 }
 
 result<void> clock::sleep_operation::await_result() noexcept
 {
-    // One exception for all: where many sleepers are cancelled, making each one's own would cost more than all the
-    // rest.
-    static auto const failure = std::make_exception_ptr(error(errc::cancelled, "sleeping"));
     result<void> outcome;
     if (end()) {
         outcome.emplace();
     } else {
-        outcome.fail(failure);
+        outcome.fail(errc::cancelled, "sleeping");
     }
     return outcome;
 }

@@ -22,8 +22,9 @@ std::int64_t live_frames() noexcept;
 
 namespace detail {
 
-/// The free memory of one thread, in classes of 64 bytes and on lines of their own. A steady state allocates nothing.
-/// Memory may be freed on another thread than the one that allocated it.
+/// The free memory of one thread, in classes of 64 bytes and on lines of their own. It comes from a reserve that all
+/// threads share, in batches, and goes back there: a thread that only frees feeds those that only allocate. What was
+/// needed once is kept for the process.
 class memory_pool {
 public:
     static constexpr std::size_t granule = 64;
@@ -41,12 +42,12 @@ public:
         return b;
     }
 
-    /// False when it keeps enough: a thread that only frees does not hoard.
+    /// False when it has enough: then `give_batch` goes first.
     bool give(std::size_t which, void* memory) noexcept
     {
         auto& l = lists_[which];
         auto const count = l.first ? l.first->count : 0;
-        if (count == most) return false;
+        if (count == 2 * batch) return false;
         l.first = ::new (memory) block{l.first, count + 1};
         l.count.store(count + 1, std::memory_order_relaxed);
         return true;
@@ -54,11 +55,16 @@ public:
 
     /// How many pieces of memory are free; from any thread.
     std::int64_t free() const noexcept;
-    /// Gives all to the heap.
-    void clear() noexcept;
+
+    /// What threads share.
+    class reserve;
+    void take_batch(std::size_t which, reserve& from);
+    void give_batch(std::size_t which, reserve& to) noexcept;
+    /// All of it.
+    void give_all(reserve& to) noexcept;
 
 private:
-    static constexpr std::size_t most = 16384; ///< pieces of a class: 16 MiB of the largest
+    static constexpr std::size_t batch = 64;
 
     struct block {
         block* next;
@@ -71,12 +77,11 @@ private:
     std::array<list, classes> lists_{};
 };
 
-/// A thread's pools, and how many frames it has taken from the heap: those that are alive anywhere are the sum of these
-/// without what is free.
+/// A thread's pools.
 struct frame_cache {
     memory_pool frames;
     memory_pool nodes;
-    std::atomic<std::int64_t> from_heap{0}; ///< written by its thread only
+    std::atomic<std::int64_t> large{0}; ///< frames that it has taken from the heap; written by its thread only
 
     /// Null before the thread's first use and after its destructors have run.
     static constinit thread_local frame_cache* mine;
@@ -85,6 +90,7 @@ struct frame_cache {
 void* allocate_frame_slowly(std::size_t size);
 void free_frame_slowly(void* memory, std::size_t size) noexcept;
 void* allocate_node_slowly(std::size_t size);
+void free_node_slowly(void* memory, std::size_t size) noexcept;
 
 /// Memory for a coroutine's frame, which `live_frames` counts. Sanitizer builds go to the heap, so that they see
 /// misuse.
@@ -123,16 +129,14 @@ inline void* allocate_node(std::size_t size)
     return allocate_node_slowly(size);
 }
 
-void to_heap(void* memory) noexcept;
-
-inline void free_node(void* memory, [[maybe_unused]] std::size_t size) noexcept
+inline void free_node(void* memory, std::size_t size) noexcept
 {
 #ifndef PLAIT_FRAMES_ON_HEAP
     auto const which = (size - 1) / memory_pool::granule;
     auto* c = frame_cache::mine;
     if (which < memory_pool::classes && c && c->nodes.give(which, memory)) return;
 #endif
-    to_heap(memory);
+    free_node_slowly(memory, size);
 }
 
 /// Gives a class its memory from the pool.
