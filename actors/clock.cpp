@@ -109,13 +109,16 @@ void clock::arm(detail::timer& t) noexcept
 
 void clock::cancel::operator()() const noexcept
 {
+    bool earliest = false;
     {
         std::lock_guard lock(owner->mutex_);
         if (!sleeper->armed) return;
+        earliest = owner->timers_.top() == sleeper;
         owner->timers_.remove(*sleeper);
         sleeper->armed = false;
         sleeper->cancelled = true;
     }
+    if (earliest) owner->earliest_cancelled(); // before the post, after which the clock may go
     sleeper->post();
 }
 

@@ -74,6 +74,8 @@ public:
 protected:
     /// Called, unlocked, when a timer was armed that is due before all others.
     virtual void earliest_changed() noexcept = 0;
+    /// Called, unlocked, when the timer that was due before all others was cancelled.
+    virtual void earliest_cancelled() noexcept {}
 
     /// Resumes every sleeper that is due at `t`, in order of time.
     void fire(time_point t) noexcept;

@@ -37,7 +37,7 @@ public:
     /// All that is queued, oldest first, linked by `next_work`; null when nothing is. Consumer only, when not idle.
     work* take_all() noexcept
     {
-        if (newest_.load(std::memory_order_relaxed) == nullptr) return nullptr;
+        if (empty()) return nullptr;
         auto* w = newest_.exchange(nullptr, std::memory_order_acquire);
         work* oldest = nullptr;
         while (w) {
@@ -48,6 +48,9 @@ public:
         }
         return oldest;
     }
+
+    /// Whether nothing is queued, as far as one look tells. Consumer only, when not idle.
+    bool empty() const noexcept { return newest_.load(std::memory_order_relaxed) == nullptr; }
 
     /// Goes idle unless something is queued. After true the consumer touches nothing: another thread may have woken it
     /// already. Consumer only.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <plait/actors/executor.hpp>
 #include <plait/actors/stop.hpp>
 
 #include <condition_variable>
@@ -26,6 +27,8 @@ public:
 
     /// Asks every task, also later ones, to stop, and returns when none is left.
     void stop_all(machine& below) noexcept;
+    /// The same without waiting: `then` runs when none is left, on the thread of the last.
+    void stop_all(work& then) noexcept;
 
     /// Keeps the first failure and stops what runs.
     void fail(std::exception_ptr failure) noexcept;
@@ -38,6 +41,7 @@ private:
     std::mutex mutex_;
     std::condition_variable empty_;
     run_entry* first_ = nullptr;
+    work* then_ = nullptr;
     bool ending_ = false;
     std::exception_ptr failure_;
 };
