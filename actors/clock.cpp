@@ -59,13 +59,16 @@ void clock::arm(detail::timer& t) noexcept
 
 void clock::cancel::operator()() const noexcept
 {
+    bool earliest = false;
     {
         std::lock_guard lock(owner->mutex_);
         if (!sleeper->armed) return;
+        earliest = sleeper->due <= owner->alarm_;
         owner->timers_.cancel(*sleeper);
         sleeper->armed = false;
         sleeper->cancelled = true;
     }
+    if (earliest) owner->earliest_cancelled(); // before the post, after which the clock may go
     sleeper->post();
 }
 

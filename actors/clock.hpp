@@ -51,6 +51,8 @@ public:
 protected:
     /// Called, unlocked, when a timer was armed that is due before what `fire` or `next_due` gave last, or the first.
     virtual void earliest_changed() noexcept = 0;
+    /// Called, unlocked, when the timer that was due before all others was cancelled.
+    virtual void earliest_cancelled() noexcept {}
 
     /// Resumes every sleeper that is due at `t`: in order of time, and those that are due together in the order in
     /// which they lay down. Gives when to call it next, if anybody sleeps: nobody is due before that, though perhaps

@@ -2,15 +2,19 @@
 
 #include <cctype>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include <asio/awaitable.hpp>
 #include <asio/buffer.hpp>
+#include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/read_until.hpp>
+#include <asio/use_awaitable.hpp>
 #include <asio/use_future.hpp>
 #include <asio/write.hpp>
 #include <doctest/doctest.h>
@@ -339,6 +343,36 @@ CO_TEST_CASE("the guide: supervision")
     CHECK(vault.stopped());
 }
 
+TEST_CASE("the guide: a runtime in an io_context")
+{
+    // [context]
+    asio::io_context context;
+    std::optional<asio_runtime> here(context); // its pool, its loops and its clock are handlers of the context
+    auto mine = here->home().spawn<account>(100);
+
+    int both = here->run(twice()); // runs the context until the task has ended
+
+    auto serves = [&]() -> asio::awaitable<long> { // a coroutine of Asio's asks an actor
+        co_return co_await async_start(here->home(), ask<&account::balance>(mine), asio::use_awaitable);
+    };
+    // [context]
+    // [ending]
+    auto ends = [&]() -> asio::awaitable<void> {
+        co_await here->async_end(asio::use_awaitable); // tasks, then actors, as the destructor does
+        here.reset();                                  // nothing is left to wait for, so also within the context
+    };
+    // [ending]
+    CHECK(both == 84);
+    auto balance = asio::co_spawn(context, serves(), asio::use_future);
+    context.run();
+    CHECK(balance.get() == 100);
+    context.restart();
+    auto ended = asio::co_spawn(context, ends(), asio::use_future);
+    context.run();
+    ended.get();
+    CHECK(!here);
+}
+
 TEST_CASE("the guide: simulation")
 {
     // [simulation]
@@ -416,5 +450,5 @@ TEST_CASE("the guide shows the programs that are compiled here")
             ++programs;
         }
     }
-    CHECK(programs == 20);
+    CHECK(programs == 22);
 }
