@@ -60,6 +60,15 @@ public:
         return out;
     }
 
+    /// The next line that has `part`; empty when none comes any more.
+    std::string line_with(std::string const& part)
+    {
+        for (;;) {
+            auto said = line();
+            if (said.empty() || said.find(part) != said.npos) return said;
+        }
+    }
+
     /// Of the next line: "listening on 127.0.0.1:<port>".
     unsigned short port()
     {

@@ -30,6 +30,9 @@ TEST_CASE("the program serves until a signal ends it, whoever is connected and w
         std::string read;
         auto size = asio::read_until(busy, asio::dynamic_buffer(read), '\n');
         CHECK(size > 0);
+        program.send_signal(SIGUSR1);
+        CHECK(program.line().starts_with("at "));
+        CHECK(!program.line_with("actor plait::").empty());
         program.send_signal(signal);
         asio::error_code code;
         asio::read(silent, asio::dynamic_buffer(read), code);

@@ -7,6 +7,7 @@
 // goes on, Ctrl-C and SIGTERM end it in order.
 #include <plait/actors/asio.hpp>
 #include <plait/actors/channel.hpp>
+#include <plait/actors/dump.hpp>
 #include <plait/actors/scope.hpp>
 #include <plait/actors/timeout.hpp>
 #include <plait/actors/when_any.hpp>
@@ -136,6 +137,8 @@ private:
             if (number != SIGUSR1) co_return;
             auto now = co_await ask<&room::look>(room_);
             print(now);
+            auto inside = co_await dump(home_);
+            std::cerr << inside << std::flush; // every actor, and where each task waits
         }
     }
 
