@@ -2,6 +2,7 @@
 
 #include <cctype>
 #include <fstream>
+#include <iostream>
 #include <optional>
 #include <sstream>
 #include <stdexcept>
@@ -19,22 +20,8 @@
 #include <asio/write.hpp>
 #include <doctest/doctest.h>
 
+#include <plait/actors/actors.hpp>
 #include <plait/actors/asio.hpp>
-#include <plait/actors/channel.hpp>
-#include <plait/actors/crash.hpp>
-#include <plait/actors/event.hpp>
-#include <plait/actors/gate.hpp>
-#include <plait/actors/generator.hpp>
-#include <plait/actors/gone.hpp>
-#include <plait/actors/latch.hpp>
-#include <plait/actors/runtime.hpp>
-#include <plait/actors/scope.hpp>
-#include <plait/actors/semaphore.hpp>
-#include <plait/actors/simulation.hpp>
-#include <plait/actors/supervisor.hpp>
-#include <plait/actors/timeout.hpp>
-#include <plait/actors/when_all.hpp>
-#include <plait/actors/when_any.hpp>
 #include <plait/tests/support/co_test.hpp>
 
 using namespace plait;
@@ -343,6 +330,40 @@ CO_TEST_CASE("the guide: supervision")
     CHECK(vault.stopped());
 }
 
+CO_TEST_CASE("the guide: an ordered end, seen from inside")
+{
+    auto mine = rt.spawn<account>(100);
+    co_await tell<&account::deposit>(mine, 1);
+    // [dump]
+    std::string text = co_await dump(rt);
+    // [dump]
+    CHECK(text.find("account #1") != std::string::npos);
+    // [shutdown]
+    auto how = co_await drain(mine, rt.clock(), 2s); // takes nothing more, runs what waits, and ends
+    if (how.dropped > 0) std::cerr << how.actor << " dropped " << how.dropped << " messages\n";
+
+    for (auto const& one : co_await shutdown(rt, {.draining = 10s, .stopping = 5s})) // whoever did not end well
+        std::cerr << one.actor << (one.gone ? " dropped messages\n" : " has not ended\n");
+    // [shutdown]
+    CHECK(how.dropped == 0);
+    CHECK(rt.actors() == 0);
+}
+
+TEST_CASE("the guide: what blocks a thread")
+{
+    // [blocked]
+    runtime_options options;
+    options.longest_turn = 50ms;
+    options.on_blocked = [](blocked const& b) { std::cerr << b.actor << " blocks its thread\n"; };
+    options.counters = true; // what each actor does is counted: runtime::activity()
+    runtime home(options);
+    // [blocked]
+    auto mine = home.spawn<account>(100);
+    CHECK(home.run(task<long>(ask<&account::balance>(mine))) == 100);
+    REQUIRE(home.activity().size() == 1);
+    CHECK(home.activity()[0].messages == 1);
+}
+
 TEST_CASE("the guide: a runtime in an io_context")
 {
     // [context]
@@ -450,5 +471,5 @@ TEST_CASE("the guide shows the programs that are compiled here")
             ++programs;
         }
     }
-    CHECK(programs == 22);
+    CHECK(programs == 25);
 }
