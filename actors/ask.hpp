@@ -2,6 +2,7 @@
 
 #include <plait/actors/method.hpp>
 #include <plait/actors/ref.hpp>
+#include <plait/actors/rendezvous.hpp>
 
 #include <optional>
 
@@ -47,10 +48,8 @@ private:
     void cancel() noexcept;
 
     std::optional<stop_callback<pass_on>> on_stop_;
+    ask_rendezvous<> rendezvous_;
     bool direct_ = false; ///< inside send(): the asker is not suspended yet
-    bool answered_ = false;
-    bool cancel_posted_ = false; ///< written by the stop callback, read after it was unlinked
-    bool cancel_ran_ = false;
 };
 
 template<auto Method, class A>
