@@ -38,7 +38,7 @@ struct looping_thread {
         , thread([this, name = options.name] {
             name_this_thread(name);
             loop.run();
-            ended.store(true, std::memory_order_release);
+            ended.store(true, std::memory_order_relaxed);
         })
     {
     }
@@ -53,7 +53,8 @@ struct looping_thread {
     }
     thread_loop loop;
     bool stopped = false;
-    std::atomic<bool> ended{false}; ///< written by the thread near its end: joining it takes no time to speak of
+    std::atomic<bool> ended{
+        false}; ///< written by the thread near its end: joining it, which orders all else, takes no time
     std::thread thread;
 };
 
@@ -165,7 +166,7 @@ public:
         std::lock_guard lock(mutex_);
         for (auto l = loops_.begin(); l != loops_.end();) {
             auto const next = std::next(l);
-            if (l->stopped && l->ended.load(std::memory_order_acquire)) over.splice(over.end(), loops_, l);
+            if (l->stopped && l->ended.load(std::memory_order_relaxed)) over.splice(over.end(), loops_, l);
             l = next;
         }
         auto& made = loops_.emplace_back(options);
