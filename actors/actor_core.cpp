@@ -94,25 +94,16 @@ void actor_core::post(work& w) noexcept
     }
 }
 
-bool actor_core::try_add_strong() noexcept
-{
-    auto count = strong_.load(std::memory_order_relaxed);
-    while (count != 0) {
-        if (strong_.compare_exchange_weak(count, count + 1, std::memory_order_relaxed)) return true;
-    }
-    return false;
-}
-
 void actor_core::drop_strong() noexcept
 {
-    if (strong_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    if (!handles_.drop_strong()) return;
     // Nobody can send any more, and every message, queued or running, held a handle: nothing runs. On its own executor
     // it ends here and now, so that actors that come and go do so in the same memory.
     if (enter_direct()) {
         ++direct_calls;
         close();
         --direct_calls;
-        free_ = weak_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+        free_ = handles_.drop_weak();
         leave_direct();
         return;
     }
@@ -126,7 +117,7 @@ void actor_core::drop_strong() noexcept
 
 void actor_core::drop_weak() noexcept
 {
-    if (weak_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    if (!handles_.drop_weak()) return;
     // Through the queue, because a turn may be under way on another thread.
     system_.run = [](work& self) noexcept { static_cast<system_work&>(self).core->free_ = true; };
     post(system_);

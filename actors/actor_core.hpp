@@ -1,5 +1,6 @@
 #pragma once
 
+#include <plait/actors/activity.hpp>
 #include <plait/actors/clock.hpp>
 #include <plait/actors/counters.hpp>
 #include <plait/actors/lifecycle.hpp>
@@ -132,10 +133,10 @@ public:
     void post(work& w) noexcept final;
 
     // Handles. Strong ones keep the actor running, weak ones only the memory of the core.
-    void add_strong() noexcept { strong_.fetch_add(1, std::memory_order_relaxed); }
-    bool try_add_strong() noexcept;
+    void add_strong() noexcept { handles_.add_strong(); }
+    bool try_add_strong() noexcept { return handles_.try_add_strong(); }
     void drop_strong() noexcept;
-    void add_weak() noexcept { weak_.fetch_add(1, std::memory_order_relaxed); }
+    void add_weak() noexcept { handles_.add_weak(); }
     void drop_weak() noexcept;
 
     // Sending, from any thread.
@@ -247,8 +248,7 @@ private:
     mailbox mailbox_;
     std::atomic<std::uint64_t> sent_{0};
     std::atomic<std::uint64_t> taken_{0}; ///< written on the actor's executor only
-    std::atomic<std::uint32_t> strong_{1};
-    std::atomic<std::uint32_t> weak_{1}; ///< one for all the strong handles together
+    handle_counts<> handles_;
 
     // What senders only read.
     executor* underlying_; ///< null once the runtime that owned it has ended: then a post runs in the call

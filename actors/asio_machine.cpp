@@ -160,7 +160,8 @@ std::uint64_t asio_machine::random_seed()
 event_loop& asio_machine::start_loop(loop_options const& options)
 {
     if (options.cpu)
-        throw error(errc::invalid_argument, "loop_options::cpu: this loop runs on the threads of somebody else's context");
+        throw error(errc::invalid_argument,
+                    "loop_options::cpu: this loop runs on the threads of somebody else's context");
     std::lock_guard lock(mutex_);
     return loops_.emplace_back(*this).place;
 }

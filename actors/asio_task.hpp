@@ -1,5 +1,6 @@
 #pragma once
 
+#include <plait/actors/rendezvous.hpp>
 #include <plait/actors/task.hpp>
 
 #include <asio/associated_executor.hpp>
@@ -10,7 +11,6 @@
 #include <asio/post.hpp>
 #include <asio/strand.hpp>
 
-#include <atomic>
 #include <optional>
 #include <system_error>
 #include <tuple>
@@ -29,26 +29,6 @@ struct use_task_t {};
 inline constexpr use_task_t use_task{};
 
 namespace detail {
-
-/// Who must be done before the task goes on: the initiation, the completion, and a stop on its way to the operation.
-/// The last one resumes.
-class asio_rendezvous {
-public:
-    /// False when the completion and the initiation are over already.
-    bool try_enter() noexcept
-    {
-        auto parties = parties_.load(std::memory_order_relaxed);
-        while (parties != 0) {
-            if (parties_.compare_exchange_weak(parties, parties + 1, std::memory_order_relaxed)) return true;
-        }
-        return false;
-    }
-    /// True for the last.
-    bool leave() noexcept { return parties_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
-
-private:
-    std::atomic<int> parties_{2};
-};
 
 /// What the arguments of a completion give: without a leading error code or exception.
 template<class... Args>
@@ -271,7 +251,7 @@ private:
     [[no_unique_address]] where_type where_;
     asio::cancellation_signal signal_;
     std::optional<std::tuple<Results...>> results_; ///< on the strand, then at await_resume
-    asio_rendezvous rendezvous_;
+    rendezvous<> rendezvous_;
     resumption resumption_;
     stop_token stop_;
     std::optional<stop_callback<pass_on>> on_stop_;

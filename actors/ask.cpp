@@ -15,7 +15,7 @@ bool ask_message::send()
         direct_ = true;
         core().take_direct(*this);
         direct_ = false;
-        bool const suspended = !answered_;
+        bool const suspended = !rendezvous_.over();
         // A stop has nothing to reach before the method waits; it comes through the queue, so after this.
         if (suspended) watch_stop();
         core().leave_direct();
@@ -30,21 +30,18 @@ bool ask_message::send()
 void ask_message::answer() noexcept
 {
     on_stop_.reset();
-    answered_ = true;
-    if (direct_ || (cancel_posted_ && !cancel_ran_)) return;
-    asker_.post();
+    if (rendezvous_.answered() && !direct_) asker_.post();
 }
 
 void ask_message::pass_on::operator()() const noexcept
 {
-    self->cancel_posted_ = true;
+    self->rendezvous_.passed_on();
     self->core().post(self->cancel_);
 }
 
 void ask_message::cancel() noexcept
 {
-    cancel_ran_ = true;
-    if (answered_) {
+    if (rendezvous_.stop_arrived()) {
         asker_.post();
         return;
     }

@@ -2,6 +2,7 @@
 
 #include <plait/actors/method.hpp>
 #include <plait/actors/ref.hpp>
+#include <plait/actors/rendezvous.hpp>
 
 #include <optional>
 
@@ -67,10 +68,8 @@ private:
 
     stop_token stop_of_asker_;
     std::optional<stop_callback<pass_on>> on_stop_;
+    ask_rendezvous<> rendezvous_;
     bool direct_ = false; ///< inside send(): the asker is not suspended yet
-    bool answered_ = false;
-    bool cancel_posted_ = false; ///< written by the stop callback, read after it was unlinked
-    bool cancel_ran_ = false;
 };
 
 template<auto Method, class A>

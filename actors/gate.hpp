@@ -1,8 +1,8 @@
 #pragma once
 
+#include <plait/actors/counters.hpp>
 #include <plait/actors/event.hpp>
 
-#include <atomic>
 #include <cstddef>
 
 namespace plait {
@@ -25,25 +25,21 @@ public:
 
     /// The same without a holder: each `enter`, and each `try_enter` that was true, is paired with a `leave`.
     void enter();
-    bool try_enter() noexcept;
+    bool try_enter() noexcept { return count_.try_enter(); }
     void leave() noexcept;
 
     /// Closes now: nobody enters any more. `co_await g.close()` also waits until all have left; after a stop that
     /// throws `errc::cancelled`, and the gate stays closed. May be called again, by anybody.
     [[nodiscard]] event::wait_operation close() noexcept;
 
-    bool closed() const noexcept;
+    bool closed() const noexcept { return count_.closed(); }
     /// How many are inside.
-    std::size_t inside() const noexcept;
+    std::size_t inside() const noexcept { return count_.inside(); }
 
 private:
-    static constexpr std::size_t closed_bit = 1;
-    static constexpr std::size_t one_inside = 2;
-
-    /// Bit 0: closed, never cleared. Above it: how many are inside, which doesn't grow once bit 0 is set. So the word
-    /// becomes `closed_bit` once, and whoever made it so sets `empty_`; nobody may take the gate for empty before that,
-    /// since that thread still touches it.
-    std::atomic<std::size_t> state_{0};
+    /// Whoever is told that it is closed and empty sets `empty_`; nobody may take the gate for empty before that, since
+    /// that thread still touches it.
+    detail::gate_count<> count_;
     event empty_;
 };
 

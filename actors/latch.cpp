@@ -11,12 +11,16 @@ latch::latch(std::size_t count) noexcept
 void latch::count_down(std::size_t n)
 {
     if (n == 0) return;
-    // Release, and acquire by the last one: what any of them did before is seen by whoever waits.
-    auto left = left_.load(std::memory_order_relaxed);
-    do {
-        if (n > left) throw error(errc::invalid_argument, "a latch was counted down below zero");
-    } while (!left_.compare_exchange_weak(left, left - n, std::memory_order_acq_rel, std::memory_order_relaxed));
-    if (left == n) done_.set();
+    using outcome = detail::countdown<>::outcome;
+    switch (left_.down(n)) {
+    case outcome::counted:
+        break;
+    case outcome::zero:
+        done_.set();
+        break;
+    case outcome::below_zero:
+        throw error(errc::invalid_argument, "a latch was counted down below zero");
+    }
 }
 
 event::wait_operation latch::wait() noexcept

@@ -1,8 +1,8 @@
 #pragma once
 
+#include <plait/actors/counters.hpp>
 #include <plait/actors/event.hpp>
 
-#include <atomic>
 #include <cstddef>
 
 namespace plait {
@@ -27,7 +27,7 @@ public:
     [[nodiscard]] event::wait_operation arrive_and_wait();
 
 private:
-    std::atomic<std::size_t> left_;
+    detail::countdown<> left_;
     event done_;
 };
 

@@ -12,7 +12,7 @@ void keep_for_good(void* what) noexcept
     };
     static std::atomic<kept*> all{nullptr};
     auto* k = new kept{what, all.load(std::memory_order_relaxed)};
-    while (!all.compare_exchange_weak(k->next, k, std::memory_order_release, std::memory_order_relaxed)) {
+    while (!all.compare_exchange_weak(k->next, k, std::memory_order_relaxed)) {
     }
 }
 

@@ -1,8 +1,7 @@
 #pragma once
 
 #include <plait/actors/executor.hpp>
-
-#include <atomic>
+#include <plait/actors/machine_atomics.hpp>
 
 namespace plait::detail {
 
@@ -14,18 +13,19 @@ namespace plait::detail {
 ///   - otherwise    the newest work; `next_work` leads to the older ones
 /// Pushes are linearised by the one compare-exchange, so delivery is causal: what was pushed before is taken before,
 /// whoever pushed it. There is no ABA, since elements leave only by exchange of the whole chain.
-class mailbox {
+template<class Work = work, class Atomics = machine_atomics>
+class basic_mailbox {
 public:
-    mailbox() noexcept
+    basic_mailbox() noexcept
         : newest_(idle())
     {
     }
-    mailbox(mailbox const&) = delete;
-    mailbox& operator=(mailbox const&) = delete;
+    basic_mailbox(basic_mailbox const&) = delete;
+    basic_mailbox& operator=(basic_mailbox const&) = delete;
 
     /// Queues `w`. True when the consumer was idle: the caller must wake it, and until it does nobody else touches
     /// the consumer. When false, the consumer may already be gone on return.
-    bool push(work& w) noexcept
+    bool push(Work& w) noexcept
     {
         auto* seen = newest_.load(std::memory_order_relaxed);
         do {
@@ -35,15 +35,15 @@ public:
     }
 
     /// All that is queued, oldest first, linked by `next_work`; null when nothing is. Consumer only, when not idle.
-    work* take_all() noexcept
+    Work* take_all() noexcept
     {
         auto* w = newest_.load(std::memory_order_relaxed);
         if (!w) return nullptr;
         __builtin_prefetch(w, 1); // comes while the exchange waits for the cache line of the word
         w = newest_.exchange(nullptr, std::memory_order_acquire);
-        work* oldest = nullptr;
+        Work* oldest = nullptr;
         while (w) {
-            auto* next = w->next_work;
+            Work* next = w->next_work;
             w->next_work = oldest;
             oldest = w;
             w = next;
@@ -58,7 +58,7 @@ public:
     /// already. Consumer only.
     bool try_idle() noexcept
     {
-        work* expected = nullptr;
+        Work* expected = nullptr;
         return newest_.compare_exchange_strong(expected, idle(), std::memory_order_release, std::memory_order_relaxed);
     }
 
@@ -70,14 +70,16 @@ public:
     {
         auto* expected = idle();
         return is_idle() &&
-               newest_.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel, std::memory_order_relaxed);
+               newest_.compare_exchange_strong(expected, nullptr, std::memory_order_acquire, std::memory_order_relaxed);
     }
 
 private:
     /// A value that no work has: the address of this mailbox.
-    work* idle() const noexcept { return reinterpret_cast<work*>(const_cast<mailbox*>(this)); }
+    Work* idle() const noexcept { return reinterpret_cast<Work*>(const_cast<basic_mailbox*>(this)); }
 
-    std::atomic<work*> newest_;
+    typename Atomics::template atomic<Work*> newest_;
 };
+
+using mailbox = basic_mailbox<>;
 
 } // namespace plait::detail

@@ -40,7 +40,7 @@ struct looping_thread {
             name_this_thread(name);
             watchdog::guard watched(by);
             loop.run();
-            ended.store(true, std::memory_order_release);
+            ended.store(true, std::memory_order_relaxed);
         })
     {
     }
@@ -55,7 +55,8 @@ struct looping_thread {
     }
     thread_loop loop;
     bool stopped = false;
-    std::atomic<bool> ended{false}; ///< written by the thread near its end: joining it takes no time to speak of
+    std::atomic<bool> ended{
+        false}; ///< written by the thread near its end: joining it, which orders all else, takes no time
     std::thread thread;
 };
 
@@ -168,7 +169,7 @@ public:
         std::lock_guard lock(mutex_);
         for (auto l = loops_.begin(); l != loops_.end();) {
             auto const next = std::next(l);
-            if (l->stopped && l->ended.load(std::memory_order_acquire)) over.splice(over.end(), loops_, l);
+            if (l->stopped && l->ended.load(std::memory_order_relaxed)) over.splice(over.end(), loops_, l);
             l = next;
         }
         auto& made = loops_.emplace_back(options, watchdog_ ? &*watchdog_ : nullptr);

@@ -97,13 +97,13 @@ void thread_loop::run()
         }
     }
     stopping_ = false;
-    stop_asked_.store(false, std::memory_order_release);
+    stop_asked_.give_back();
     detail::current_executor() = outer;
 }
 
 void thread_loop::stop() noexcept
 {
-    if (!stop_asked_.exchange(true, std::memory_order_acq_rel)) post(stop_);
+    if (stop_asked_.take()) post(stop_);
 }
 
 } // namespace plait

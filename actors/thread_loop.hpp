@@ -1,11 +1,11 @@
 #pragma once
 
 #include <plait/actors/clock.hpp>
+#include <plait/actors/counters.hpp>
 #include <plait/actors/event_loop.hpp>
 #include <plait/actors/mailbox.hpp>
 #include <plait/actors/parking_spot.hpp>
 
-#include <atomic>
 #include <vector>
 
 namespace plait {
@@ -34,8 +34,8 @@ private:
     detail::mailbox mailbox_;
     detail::parking_spot<> parking_;
     duration const spin_;
-    bool stopping_ = false; ///< seen by the loop
-    std::atomic<bool> stop_asked_{false};
+    bool stopping_ = false;      ///< seen by the loop
+    detail::claim<> stop_asked_; ///< of stop_
     struct stop_work : work {
         thread_loop* loop;
     } stop_;

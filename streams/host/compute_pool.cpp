@@ -12,32 +12,6 @@ namespace {
 
 constexpr std::size_t scratch_bytes = 2u << 20;
 
-// How often a thread looks before it parks, with a pause of 20 to 40 ns between two looks: some tens of microseconds.
-// That is longer than the gap between two operations of a step or two steps of a busy engine, and short against the
-// time slice of whoever else wants the processor.
-constexpr int spins = 1500;
-
-void relax() noexcept
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-}
-
-/// Returns when `word` no longer holds `seen`.
-std::uint32_t await_change(std::atomic<std::uint32_t> const& word, std::uint32_t seen) noexcept
-{
-    for (int i = 0; i < spins; ++i) {
-        auto now = word.load(std::memory_order_acquire);
-        if (now != seen) return now;
-        relax();
-    }
-    word.wait(seen, std::memory_order_acquire);
-    return word.load(std::memory_order_acquire);
-}
-
 } // namespace
 
 class compute_pool::member : public work {
@@ -54,26 +28,24 @@ public:
     void run_shares() noexcept
     {
         for (;;) {
-            auto index = pool_.next_.fetch_add(1, std::memory_order_acquire);
+            auto index = pool_.turns_.take();
             if (index >= pool_.count_) return;
             pool_.operation_(pool_.arguments_, {index, pool_.count_, {scratch_, scratch_bytes}});
-            pool_.done_.fetch_add(1, std::memory_order_release);
-            pool_.done_.notify_one();
+            pool_.turns_.finish();
         }
     }
 
 private:
     void loop() noexcept
     {
-        auto gone = pool_.gone_;
+        auto departures = pool_.departures_;
         std::uint32_t seen = 0;
         for (;;) {
-            seen = await_change(pool_.epoch_, seen);
-            if (pool_.closing_.load(std::memory_order_relaxed)) break;
+            seen = pool_.turns_.wait_for_call(seen);
+            if (pool_.turns_.closing()) break;
             run_shares();
         }
-        gone->fetch_add(1, std::memory_order_release);
-        gone->notify_one();
+        departures->leave();
     }
 
     compute_pool& pool_;
@@ -106,14 +78,9 @@ compute_pool::~compute_pool()
 /// Sends the workers that were started away and waits for them.
 void compute_pool::end() noexcept
 {
-    closing_.store(true, std::memory_order_relaxed);
-    epoch_.fetch_add(1, std::memory_order_release);
-    epoch_.notify_all();
-    for (;;) {
-        auto gone = gone_->load(std::memory_order_acquire);
-        if (gone == loops_.size()) return;
-        gone_->wait(gone, std::memory_order_acquire);
-    }
+    turns_.close();
+    turns_.call();
+    departures_->wait_for(static_cast<std::uint32_t>(loops_.size()));
 }
 
 void compute_pool::run(operation op, void const* arguments) noexcept
@@ -121,15 +88,10 @@ void compute_pool::run(operation op, void const* arguments) noexcept
     std::scoped_lock turn(turn_);
     operation_ = op;
     arguments_ = arguments;
-    done_.store(0, std::memory_order_relaxed);
-    next_.store(0, std::memory_order_release);
-    if (count_ > 1) {
-        epoch_.fetch_add(1, std::memory_order_release);
-        epoch_.notify_all();
-    }
+    turns_.publish();
+    if (count_ > 1) turns_.call();
     members_[0]->run_shares();
-    for (auto done = done_.load(std::memory_order_acquire); done != count_;)
-        done = await_change(done_, done);
+    turns_.wait_for(count_);
 }
 
 } // namespace plait::host

@@ -1,13 +1,12 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
 
+#include <plait/streams/host/share_turns.hpp>
 #include <plait/streams/share.hpp>
 
 namespace plait {
@@ -45,20 +44,10 @@ private:
 
     void end() noexcept;
 
-    // One operation is published at a time. Worker 0 writes operation_ and arguments_, stores 0 to next_ (release), and
-    // adds 1 to epoch_, which wakes the workers. Whoever adds 1 to next_ (acquire) and finds less than count_ has taken
-    // that share, runs it, and adds 1 to done_ (release). Worker 0 waits until done_ is count_ (acquire) before it
-    // publishes the next, so what a taken share reads stays; a worker that comes late, from whatever epoch, takes what
-    // is left or nothing.
-    alignas(64) std::atomic<std::uint32_t> epoch_ = 0;
-    alignas(64) std::atomic<std::uint32_t> next_ = 0;
-    alignas(64) std::atomic<std::uint32_t> done_ = 0;
-    /// Workers that have left their loop. Each holds it too: a worker's last act is to notify, when the pool that waits
-    /// for it may already be gone.
-    std::shared_ptr<std::atomic<std::uint32_t>> gone_ = std::make_shared<std::atomic<std::uint32_t>>(0);
+    share_turns<> turns_;
+    std::shared_ptr<departures<>> departures_ = std::make_shared<departures<>>();
     operation operation_ = nullptr;
     void const* arguments_ = nullptr;
-    std::atomic<bool> closing_ = false;
 
     unsigned count_;
     std::mutex turn_;
