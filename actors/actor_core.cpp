@@ -71,9 +71,9 @@ void message_list::remove(message& m) noexcept
 actor_core::actor_core(executor& underlying, std::shared_ptr<actor_registry> home, std::string_view name,
                        std::uint64_t capacity) noexcept
     : underlying_(&underlying)
+    , capacity_(capacity)
     , home_(std::move(home))
     , name_(name)
-    , capacity_(capacity)
 {
     work::run = [](work& self) noexcept { static_cast<actor_core&>(self).turn(); };
     system_.core = this;

@@ -117,7 +117,7 @@ private:
 /// goes through one queue, so delivery is causal. Messages are numbered when sent and counted when taken; a sender
 /// whose number is `capacity` or more above the taken ones waits. Its message is queued already, so order is kept and
 /// nothing is bounded but senders; resumptions and system works never wait.
-class actor_core : public executor, private work {
+class alignas(64) actor_core : public executor, private work {
 public:
     actor_core(executor& underlying, std::shared_ptr<actor_registry> home, std::string_view name,
                std::uint64_t capacity) noexcept;
@@ -234,24 +234,24 @@ private:
     void stop_running() noexcept;
     void went_quiet() noexcept;
 
-    executor* underlying_; ///< null once the runtime that owned it has ended: then a post runs in the call
-    std::shared_ptr<actor_registry> const home_; ///< outlives the runtime, as handles may
-    std::shared_ptr<void> place_;
-    std::shared_ptr<guardian> guardian_;
-    std::optional<failure> failure_; ///< why it is paused
-    std::string_view const name_;
-    std::uint64_t const capacity_;
-
+    // One cache line, with what executor and work have: all that a sender writes, and what its receiver looks at.
     mailbox mailbox_;
     std::atomic<std::uint64_t> sent_{0};
     std::atomic<std::uint64_t> taken_{0}; ///< written on the actor's executor only
-    std::atomic<bool> closed_{false};     ///< written on the actor's executor only
-    std::atomic<std::uint64_t> dropped_{0};
-    std::shared_ptr<actor_counters> counters_; ///< a turn that ends the actor still writes them
-
     std::atomic<std::uint32_t> strong_{1};
     std::atomic<std::uint32_t> weak_{1}; ///< one for all the strong handles together
 
+    // What senders only read.
+    executor* underlying_; ///< null once the runtime that owned it has ended: then a post runs in the call
+    std::uint64_t const capacity_;
+    std::atomic<bool> closed_{false}; ///< written on the actor's executor only
+
+    std::atomic<std::uint64_t> dropped_{0};
+    std::shared_ptr<actor_counters> counters_;   ///< a turn that ends the actor still writes them
+    std::shared_ptr<actor_registry> const home_; ///< outlives the runtime, as handles may
+    std::shared_ptr<void> place_;
+    std::shared_ptr<guardian> guardian_;
+    std::string_view const name_;
     work_list inbox_;      ///< collected from the mailbox, oldest first
     work_list held_;       ///< what an exclusive section keeps waiting
     message_list running_; ///< methods that have suspended
@@ -272,8 +272,9 @@ private:
         actor_core* core;
     } system_;
 
-    bool owned_ = false;   ///< `underlying_` ends with the runtime
-    std::uint64_t id_ = 0; ///< the runtime's actors are numbered as they come, from 1
+    std::optional<failure> failure_; ///< why it is paused
+    bool owned_ = false;             ///< `underlying_` ends with the runtime
+    std::uint64_t id_ = 0;           ///< the runtime's actors are numbered as they come, from 1
     actor_core* registry_next_ = nullptr;
     actor_core* registry_previous_ = nullptr;
 };

@@ -86,6 +86,11 @@ time_point later(time_point from, duration d) noexcept
     return endless ? time_point::max() : from + d;
 }
 
+time_point machine_time() noexcept
+{
+    return time_point(std::chrono::duration_cast<duration>(std::chrono::steady_clock::now().time_since_epoch()));
+}
+
 } // namespace detail
 
 clock::~clock()
@@ -219,7 +224,7 @@ std::chrono::sys_seconds monotonic_clock::date() const noexcept
 
 time_point monotonic_clock::now() const noexcept
 {
-    return time_point(std::chrono::duration_cast<duration>(std::chrono::steady_clock::now().time_since_epoch()));
+    return detail::machine_time();
 }
 
 void monotonic_clock::earliest_changed() noexcept

@@ -24,6 +24,9 @@ time_point later(time_point from, duration d) noexcept;
 /// "1.250000 s".
 std::string in_seconds(duration d);
 
+/// What every monotonic_clock shows.
+time_point machine_time() noexcept;
+
 /// A sleeping coroutine: a node of the clock's heap, in the sleeper's frame.
 struct timer : resumption {
     time_point due;

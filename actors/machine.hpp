@@ -2,6 +2,7 @@
 
 #include <plait/actors/clock.hpp>
 #include <plait/actors/event_loop.hpp>
+#include <plait/actors/loop_options.hpp>
 
 #include <condition_variable>
 #include <cstdint>
@@ -30,8 +31,9 @@ public:
 
     /// Where actors live that were not placed elsewhere. May run several works at once.
     virtual executor& pool() noexcept = 0;
-    /// A loop beside all others; it lives until the machine goes, or some time after end_loop().
-    virtual event_loop& start_loop(std::string name) = 0;
+    /// A loop beside all others; it lives until the machine goes, or some time after end_loop(). Throws
+    /// error(errc::invalid_argument) where the options can't be kept.
+    virtual event_loop& start_loop(loop_options const& options) = 0;
     /// Nothing is posted to `loop` any more; ignored when the machine has ended.
     virtual void end_loop(event_loop& loop) noexcept = 0;
     /// Whether `place` is one of the above.

@@ -157,7 +157,12 @@ void runtime::drive(job_base& job, stop_token stop)
 
 std::shared_ptr<event_loop> runtime::new_loop(std::string name)
 {
-    auto& loop = state_->below->start_loop(std::move(name));
+    return new_loop(loop_options{std::move(name)});
+}
+
+std::shared_ptr<event_loop> runtime::new_loop(loop_options const& options)
+{
+    auto& loop = state_->below->start_loop(options);
     return {&loop, [home = std::weak_ptr(state_)](event_loop* unowned) {
                 if (auto state = home.lock()) state->below->end_loop(*unowned);
             }};

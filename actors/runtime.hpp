@@ -94,8 +94,10 @@ public:
         return spawn_at<A>(loop, std::move(place), true, std::forward<Args>(args)...);
     }
 
-    /// Starts a thread of that name (the kernel keeps 15 characters) with a loop. The thread ends after what is queued
-    /// when the last owner lets go, on whatever thread, and with the runtime at the latest.
+    /// Starts a thread with a loop. The thread ends after what is queued when the last owner lets go, on whatever
+    /// thread, and with the runtime at the latest. Throws error(errc::invalid_argument) for a processor that this
+    /// process may not use.
+    std::shared_ptr<event_loop> new_loop(loop_options const& options);
     std::shared_ptr<event_loop> new_loop(std::string name);
 
     /// The shared pool, as something to place actors on. With several threads it is not serial: never a coroutine's

@@ -9,6 +9,11 @@
 #include <stdexcept>
 #include <thread>
 
+#if defined(__linux__)
+#include <pthread.h>
+#include <sched.h>
+#endif
+
 using namespace plait;
 using namespace std::chrono_literals;
 
@@ -248,6 +253,102 @@ TEST_CASE("a pool of several threads keeps each actor serial")
         }
     };
     rt.run(body());
+}
+
+#if defined(__linux__)
+
+TEST_CASE("a loop runs on the processor that it was given, under its name, and those that it starts run anywhere")
+{
+    test::frame_check frames;
+    struct seen {
+        cpu_set_t cpus{};
+        int here = -1;
+        std::string name;
+    };
+    struct looks : actor {
+        std::shared_ptr<seen> look()
+        {
+            auto s = std::make_shared<seen>();
+            pthread_getaffinity_np(pthread_self(), sizeof s->cpus, &s->cpus);
+            s->here = sched_getcpu();
+            std::string name(16, '\0');
+            pthread_getname_np(pthread_self(), name.data(), name.size());
+            s->name = name.c_str();
+            return s;
+        }
+        ref<looks> other() { return home().spawn_on<looks>(home().new_loop("free")); }
+    };
+    runtime rt;
+    cpu_set_t usable;
+    sched_getaffinity(0, sizeof usable, &usable);
+    auto body = [&]() -> task<> {
+        for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+            if (!CPU_ISSET(cpu, &usable)) continue;
+            loop_options options;
+            options.name = "pinned-" + std::to_string(cpu) + "-of-many";
+            options.cpu = cpu;
+            auto pinned = rt.spawn_on<looks>(rt.new_loop(options));
+            auto s = co_await ask<&looks::look>(pinned);
+            CHECK(CPU_COUNT(&s->cpus) == 1);
+            CHECK(CPU_ISSET(cpu, &s->cpus));
+            CHECK(s->here == static_cast<int>(cpu));
+            CHECK(s->name == options.name.substr(0, 15));
+            auto free = co_await ask<&looks::other>(pinned);
+            s = co_await ask<&looks::look>(free);
+            CHECK(CPU_EQUAL(&s->cpus, &usable));
+            CHECK(s->name == "free");
+        }
+    };
+    rt.run(body());
+}
+
+TEST_CASE("a loop that spins before it parks answers, parks, and is woken again")
+{
+    test::frame_check frames;
+    struct counts : actor {
+        duration spent() // by its thread
+        {
+            timespec t{};
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+            return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
+        }
+    };
+    runtime rt;
+    loop_options options;
+    options.name = "spins";
+    options.spin = 1ms;
+    auto loop = rt.new_loop(options);
+    auto body = [&]() -> task<> {
+        auto r = rt.spawn_on<counts>(loop);
+        for (int i = 0; i < 1000; ++i)
+            co_await ask<&counts::spent>(r);
+        auto before = co_await ask<&counts::spent>(r);
+        co_await rt.clock().sleep_for(400ms);
+        auto after = co_await ask<&counts::spent>(r);
+        CHECK(after - before < 100ms);
+    };
+    rt.run(body());
+}
+
+#endif
+
+TEST_CASE("a loop on a processor that the process may not use is refused, and so is a negative spin")
+{
+    runtime rt;
+    loop_options options;
+    options.cpu = 100'000;
+    std::string said;
+    try {
+        static_cast<void>(rt.new_loop(options));
+    } catch (error const& e) {
+        CHECK(e.condition() == errc::invalid_argument);
+        said = e.what();
+    }
+    CHECK(said.find("100000") != said.npos);
+    CHECK(said.find("0") != said.npos);
+    options.cpu.reset();
+    options.spin = -1ns;
+    CHECK_THROWS_AS(static_cast<void>(rt.new_loop(options)), error);
 }
 
 TEST_CASE("an idle runtime takes no processor time")

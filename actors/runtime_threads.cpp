@@ -1,5 +1,7 @@
 #include <plait/actors/runtime_threads.hpp>
 
+#include <plait/actors/cpu_set.hpp>
+#include <plait/actors/error.hpp>
 #include <plait/actors/runtime.hpp>
 #include <plait/actors/thread_loop.hpp>
 #include <plait/actors/watchdog.hpp>
@@ -32,8 +34,9 @@ void name_this_thread([[maybe_unused]] std::string const& name) noexcept
 
 /// A loop with its thread.
 struct looping_thread {
-    looping_thread(std::string name, watchdog* by)
-        : thread([this, name = std::move(name), by] {
+    looping_thread(loop_options const& options, watchdog* by)
+        : loop(options.spin)
+        , thread([this, name = options.name, by] {
             name_this_thread(name);
             watchdog::guard watched(by);
             loop.run();
@@ -83,10 +86,9 @@ public:
 
     void post(work& w) noexcept override
     {
-        {
-            std::lock_guard lock(mutex_);
-            queue_.push_back(w);
-        }
+        // Notified under the mutex: what the work does may end this as soon as it is let go of.
+        std::lock_guard lock(mutex_);
+        queue_.push_back(w);
         ready_.notify_one();
     }
 
@@ -137,7 +139,7 @@ public:
         auto* by = watchdog_ ? &*watchdog_ : nullptr;
         auto threads = std::max(1U, options.threads);
         if (threads == 1) {
-            single_.emplace(options.name, by);
+            single_.emplace(loop_options{options.name}, by);
             pool_ = &single_->loop;
         } else {
             several_.emplace(threads, options.name, by);
@@ -156,8 +158,12 @@ public:
 
     executor& pool() noexcept override { return *pool_; }
 
-    event_loop& start_loop(std::string name) override
+    event_loop& start_loop(loop_options const& options) override
     {
+        if (options.cpu && !cpus_.contains(*options.cpu))
+            throw error(errc::invalid_argument, "loop_options::cpu: " + std::to_string(*options.cpu) +
+                                                    ", but this process may use " + cpus_.text());
+        if (options.spin < duration::zero()) throw error(errc::invalid_argument, "loop_options::spin: negative");
         // A loop may be let go of on its own thread, which can't join itself: whoever comes next does, without the
         // mutex, which the last destructors of such a thread may want.
         std::list<looping_thread> over;
@@ -167,7 +173,14 @@ public:
             if (l->stopped && l->ended.load(std::memory_order_acquire)) over.splice(over.end(), loops_, l);
             l = next;
         }
-        return loops_.emplace_back(std::move(name), watchdog_ ? &*watchdog_ : nullptr).loop;
+        auto& made = loops_.emplace_back(options, watchdog_ ? &*watchdog_ : nullptr);
+        // A thread inherits the processors of the one that starts it, which may have been pinned itself.
+        auto const cpus = options.cpu ? cpu_set(*options.cpu) : cpus_;
+        if (!cpus.hold(made.thread.native_handle()) && options.cpu) {
+            over.splice(over.end(), loops_, std::prev(loops_.end()));
+            throw error(errc::invalid_argument, "loop_options::cpu: the system refuses " + cpus.text());
+        }
+        return made.loop;
     }
 
     void end_loop(event_loop& loop) noexcept override
@@ -206,6 +219,7 @@ public:
     }
 
 private:
+    cpu_set const cpus_ = cpu_set::of_this_thread();
     monotonic_clock machine_clock_;
     plait::clock& clock_;
     std::optional<watchdog> watchdog_; ///< goes after the threads that it watches

@@ -190,7 +190,7 @@ public:
     plait::clock& clock() noexcept override { return clock_; }
     std::uint64_t random_seed() override { return random_.next(); }
     executor& pool() noexcept override { return pool_; }
-    event_loop& start_loop(std::string) override { return new_place(true); }
+    event_loop& start_loop(loop_options const&) override { return new_place(true); }
 
     void end_loop(event_loop& loop) noexcept override
     {

@@ -11,9 +11,13 @@ namespace {
 /// Works run before the pollers get a turn although more works are ready: a busy loop still serves its device.
 constexpr unsigned works_between_polls = 1024;
 
+/// A spinning loop looks this often before it asks for the time, which takes as long as a few looks.
+constexpr int looks_between_times = 64;
+
 } // namespace
 
-thread_loop::thread_loop()
+thread_loop::thread_loop(duration spin)
+    : spin_(spin)
 {
     stop_.loop = this;
     stop_.run = [](work& self) noexcept { static_cast<stop_work&>(self).loop->stopping_ = true; };
@@ -27,10 +31,7 @@ thread_loop::~thread_loop()
 
 void thread_loop::post(work& w) noexcept
 {
-    if (mailbox_.push(w)) {
-        woken_.store(1, std::memory_order_release);
-        woken_.notify_one();
-    }
+    if (mailbox_.push(w)) parking_.unpark();
 }
 
 void thread_loop::attach(poller& p)
@@ -52,13 +53,24 @@ bool thread_loop::poll_all()
     return busy;
 }
 
+/// True as soon as something is queued, false when nothing came.
+bool thread_loop::spin() const noexcept
+{
+    if (spin_ <= duration::zero()) return false;
+    auto const until = detail::later(detail::machine_time(), spin_);
+    do {
+        for (int i = 0; i < looks_between_times; ++i) {
+            if (!mailbox_.empty()) return true;
+            detail::relax();
+        }
+    } while (detail::machine_time() < until);
+    return false;
+}
+
 void thread_loop::park() noexcept
 {
-    if (!mailbox_.try_idle()) return;
-    while (woken_.load(std::memory_order_acquire) == 0) {
-        woken_.wait(0, std::memory_order_acquire);
-    }
-    woken_.store(0, std::memory_order_relaxed);
+    // While it spins it is not idle: a post wakes nobody.
+    if (!spin() && mailbox_.try_idle()) parking_.park();
 }
 
 void thread_loop::run()

@@ -1,10 +1,11 @@
 #pragma once
 
+#include <plait/actors/clock.hpp>
 #include <plait/actors/event_loop.hpp>
 #include <plait/actors/mailbox.hpp>
+#include <plait/actors/parking_spot.hpp>
 
 #include <atomic>
-#include <cstdint>
 #include <vector>
 
 namespace plait {
@@ -12,7 +13,8 @@ namespace plait {
 /// A loop on the thread that calls `run`.
 class thread_loop final : public event_loop {
 public:
-    thread_loop();
+    /// `spin`: how long it goes on looking for works before it parks.
+    explicit thread_loop(duration spin = {});
     ~thread_loop() override;
 
     void post(work& w) noexcept override;
@@ -26,12 +28,12 @@ public:
 
 private:
     bool poll_all();
+    bool spin() const noexcept;
     void park() noexcept;
 
     detail::mailbox mailbox_;
-    /// 0 while the loop may sleep on it; 1 when a post to the idle loop has woken it. The loop waits for the 1, not for
-    /// the mailbox: so when the loop goes on, the poster touches nothing of it any more.
-    std::atomic<std::uint32_t> woken_{0};
+    detail::parking_spot<> parking_;
+    duration const spin_;
     bool stopping_ = false; ///< seen by the loop
     std::atomic<bool> stop_asked_{false};
     struct stop_work : work {

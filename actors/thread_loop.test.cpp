@@ -3,6 +3,7 @@
 #include <plait/actors/thread_loop.hpp>
 
 #include <functional>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -138,4 +139,39 @@ TEST_CASE("a poller that sleeps is asked again after a post")
     loop.stop();
     runner.join();
     CHECK(d.done == 2);
+}
+
+TEST_CASE("whoever has woken a loop touches nothing of it when it has ended")
+{
+    // The loop goes as soon as its last work has run, while the thread that woke it may still be in its post.
+    struct ends : work {
+        thread_loop* loop = nullptr;
+    };
+    for (auto spin : {duration::zero(), duration(2000)}) {
+        std::atomic<thread_loop*> current{nullptr};
+        std::atomic<bool> over{false};
+        std::thread waker([&] {
+            ends last;
+            last.run = [](work& self) noexcept { static_cast<ends&>(self).loop->stop(); };
+            while (!over) {
+                auto* loop = current.load();
+                if (!loop) {
+                    std::this_thread::yield();
+                    continue;
+                }
+                last.loop = loop;
+                current = nullptr;
+                loop->post(last);
+            }
+        });
+        for (int round = 0; round < 3000; ++round) {
+            auto loop = std::make_unique<thread_loop>(spin);
+            current = loop.get();
+            loop->run();
+            loop.reset();
+        }
+        over = true;
+        waker.join();
+        CHECK(current.load() == nullptr);
+    }
 }

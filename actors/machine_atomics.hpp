@@ -1,0 +1,44 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace plait::detail {
+
+/// What the protocols between threads are made of: the machine's atomics. Each protocol is a template over them, so
+/// that the model checker runs the code that ships (tests/models/).
+struct machine_atomics {
+    template<class T>
+    using atomic = std::atomic<T>;
+
+    /// A variable that several threads use in turn: the atomics beside it put its accesses in order.
+    template<class T>
+    using plain = T;
+
+    /// Sleeps until `word` is no longer `seen`; the C++ library looks a few times before it does.
+    static void sleep_while(std::atomic<std::uint32_t> const& word, std::uint32_t seen,
+                            std::memory_order order) noexcept
+    {
+        word.wait(seen, order);
+    }
+    static void wake_one(std::atomic<std::uint32_t>& word) noexcept { word.notify_one(); }
+    static void wake_all(std::atomic<std::uint32_t>& word) noexcept { word.notify_all(); }
+
+    /// Lets the thread run whose next step this one waits for.
+    static void yield() noexcept;
+
+    /// An address that is the calling thread's own.
+    static void const* this_thread() noexcept;
+};
+
+/// A pause between two looks at what is about to change.
+inline void relax() noexcept
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+} // namespace plait::detail
