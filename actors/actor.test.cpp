@@ -690,3 +690,77 @@ TEST_CASE("handles come and go on many threads while the actor runs")
         }
     }
 }
+
+namespace {
+
+/// Holds the next of its kind, and counts those that have gone.
+struct bead : actor {
+    bead(ref<bead> n, int* gone)
+        : next(std::move(n))
+        , gone_(gone)
+    {
+    }
+    ~bead() { ++*gone_; }
+    void drop_next() { next = {}; }
+    int gone_after_drop()
+    {
+        next = {};
+        return *gone_;
+    }
+
+    ref<bead> next;
+
+private:
+    int* gone_;
+};
+
+} // namespace
+
+CO_TEST_CASE("an actor whose last handle goes on its own executor has gone when that returns")
+{
+    int gone = 0;
+    auto last = rt.spawn<bead>(ref<bead>(), &gone);
+    auto first = rt.spawn<bead>(std::move(last), &gone);
+    CHECK(co_await ask<&bead::gone_after_drop>(first) == 1);
+}
+
+CO_TEST_CASE("a long string of actors that hold each other goes without a deep stack")
+{
+    int gone = 0;
+    ref<bead> first;
+    for (int i = 0; i < 100'000; ++i)
+        first = rt.spawn<bead>(std::move(first), &gone);
+    auto holder = rt.spawn<bead>(std::move(first), &gone);
+    co_await ask<&bead::drop_next>(holder);
+    co_await stop(std::move(holder));
+    while (rt.actors() > 0)
+        co_await this_task::yield();
+    CHECK(gone == 100'001);
+}
+
+CO_TEST_CASE("an actor that lets go of itself while it runs goes when its method has ended")
+{
+    struct hermit : actor {
+        explicit hermit(bool* gone)
+            : gone_(gone)
+        {
+        }
+        ~hermit() { *gone_ = true; }
+        task<bool> forget(ref<hermit> self)
+        {
+            self = {};
+            co_await this_task::yield();
+            co_return *gone_;
+        }
+
+    private:
+        bool* gone_;
+    };
+    bool gone = false;
+    auto h = rt.spawn<hermit>(&gone);
+    auto handle = h;
+    CHECK_FALSE(co_await ask<&hermit::forget>(std::move(h), std::move(handle)));
+    while (rt.actors() > 0)
+        co_await this_task::yield();
+    CHECK(gone);
+}

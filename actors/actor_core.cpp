@@ -11,9 +11,6 @@ namespace plait::detail {
 
 namespace {
 
-/// Marks a work as a user's message.
-constexpr char user_message = 0;
-
 /// The method that a resumption is part of.
 message& message_of(work const& resumed) noexcept
 {
@@ -33,12 +30,6 @@ void add(std::atomic<T>& counter, std::type_identity_t<T> n) noexcept
 }
 
 } // namespace
-
-message::message(actor_core& core) noexcept
-    : core_(&core)
-{
-    owner = &user_message;
-}
 
 task_context& message::method_context() noexcept
 {
@@ -72,6 +63,7 @@ actor_core::actor_core(executor& underlying, std::shared_ptr<actor_registry> hom
                        std::uint64_t capacity) noexcept
     : underlying_(&underlying)
     , capacity_(capacity)
+    , serial_(underlying.serial())
     , home_(std::move(home))
     , name_(name)
 {
@@ -114,7 +106,16 @@ bool actor_core::try_add_strong() noexcept
 void actor_core::drop_strong() noexcept
 {
     if (strong_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-    // Nobody can send any more, and every message, queued or running, held a handle: nothing runs.
+    // Nobody can send any more, and every message, queued or running, held a handle: nothing runs. On its own executor
+    // it ends here and now, so that actors that come and go do so in the same memory.
+    if (enter_direct()) {
+        ++direct_calls;
+        close();
+        --direct_calls;
+        free_ = weak_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+        leave_direct();
+        return;
+    }
     system_.run = [](work& self) noexcept {
         auto& core = *static_cast<system_work&>(self).core;
         core.close();
@@ -204,7 +205,7 @@ void actor_core::collect() noexcept
 {
     for (auto* w = mailbox_.take_all(); w;) {
         auto* next = w->next_work;
-        if (w->owner == &user_message) {
+        if (w->owner == &message::mark) {
             auto& m = static_cast<message&>(*w);
             if (m.waits_for_room_) {
                 m.above_ = true;
@@ -219,7 +220,7 @@ void actor_core::collect() noexcept
 
 void actor_core::run_one(work& w) noexcept
 {
-    if (w.owner == &user_message) {
+    if (w.owner == &message::mark) {
         auto& m = static_cast<message&>(w);
         if ((holder_ || paused_) && !refusing()) {
             if (can_wait(m)) held_.push_back(w);
@@ -284,6 +285,11 @@ void actor_core::count_taken(message& m) noexcept
 void actor_core::take(message& m) noexcept
 {
     count_taken(m);
+    run(m);
+}
+
+void actor_core::run(message& m) noexcept
+{
     if (refusing()) {
         refuse(m, errc::receiver_gone);
     } else if (m.stop_.stop_requested()) {
@@ -331,7 +337,7 @@ void actor_core::refuse_held() noexcept
     bool closed = refusing();
     auto all = std::exchange(held_, {});
     while (auto* w = all.pop_front()) {
-        if (w->owner == &user_message) {
+        if (w->owner == &message::mark) {
             auto& m = static_cast<message&>(*w);
             if (closed || m.stop_.stop_requested()) {
                 count_taken(m);
@@ -346,7 +352,7 @@ void actor_core::refuse_held() noexcept
 void actor_core::ended(message& m) noexcept
 {
     running_.remove(m);
-    went_quiet();
+    if (paused_ || closed_.load(std::memory_order_relaxed)) went_quiet();
 }
 
 void actor_core::drain() noexcept
@@ -385,6 +391,8 @@ void actor_core::went_quiet() noexcept
         if (paused_ && !std::exchange(told_down_, true)) guardian_->down(*this, failure_ ? &*failure_ : nullptr);
         return;
     }
+    // It failed, and was stopped before all its methods had ended: the failure is heard of all the same.
+    if (failure_ && !std::exchange(told_down_, true)) guardian_->down(*this, &*failure_);
     if (has_object_ && !std::exchange(ending_, true)) {
         try {
             if (auto* last = last_words()) {
@@ -419,6 +427,13 @@ void actor_core::when_gone(work& w) noexcept
 bool actor_core::enter_direct() noexcept
 {
     if (!underlying_ || underlying_ != current_executor() || direct_calls == direct_depth) return false;
+    if (serial_) {
+        // Its next turn would run on this very executor, so not before this call has ended: nothing needs to be locked.
+        // What others send meanwhile waits for that turn.
+        if (in_call_ || !mailbox_.is_idle() || holder_ || paused_) return false;
+        in_call_ = true;
+        return true;
+    }
     if (!mailbox_.try_wake()) return false;
     if (holder_ || paused_) {
         leave_direct();
@@ -429,18 +444,29 @@ bool actor_core::enter_direct() noexcept
 
 void actor_core::take_direct(message& m) noexcept
 {
-    m.number_ = sent_.fetch_add(1, std::memory_order_relaxed);
     auto const begun = counters_ ? now() : duration();
-    m.sent_at_ = begun;
     ++direct_calls;
-    take(m);
+    if (counters_) add(counters_->messages, 1);
+    run(m); // it has not waited, so it is not counted among those that do
     --direct_calls;
     if (counters_) counters_->ran.fetch_add((now() - begun).count(), std::memory_order_relaxed);
 }
 
 void actor_core::leave_direct() noexcept
 {
-    if (!inbox_.empty() || draining_ || !mailbox_.try_idle()) underlying_->post(*this);
+    if (free_) {
+        home_->remove(*this);
+        delete this;
+        return;
+    }
+    bool const more = !inbox_.empty() || draining_;
+    if (serial_) {
+        in_call_ = false;
+        // Who is woken by somebody else already has a turn coming.
+        if (more && mailbox_.try_wake()) underlying_->post(*this);
+    } else if (more || !mailbox_.try_idle()) {
+        underlying_->post(*this);
+    }
 }
 
 void actor_core::enter_exclusive(void const* owner) noexcept

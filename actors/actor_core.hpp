@@ -62,7 +62,11 @@ public:
     message const* asked_by() const noexcept { return asked_by_; }
 
 protected:
-    explicit message(actor_core& core) noexcept;
+    explicit message(actor_core& core) noexcept
+        : core_(&core)
+    {
+        owner = &mark;
+    }
     ~message() = default;
 
     /// Runs the method, or starts it when it is a coroutine: then `actor_core::ended` follows later.
@@ -86,6 +90,9 @@ private:
     friend actor_core;
     friend message_list;
 
+    /// The owner of every message, as a work: that is how an actor knows them from what its methods wait for.
+    static constexpr char mark = 0;
+
     actor_core* core_;
     bool above_ = false;       ///< in the core's list of those that wait for room
     bool noted_ = false;       ///< by ask_cycles
@@ -93,7 +100,7 @@ private:
     duration sent_at_{};       ///< when there are counters
     message* next_ = nullptr;  ///< among the running ones, or among those that wait for room
     message* previous_ = nullptr;
-    task_context context_;
+    task_context context_{};
     chain_list chains_;
 };
 
@@ -117,7 +124,7 @@ private:
 /// goes through one queue, so delivery is causal. Messages are numbered when sent and counted when taken; a sender
 /// whose number is `capacity` or more above the taken ones waits. Its message is queued already, so order is kept and
 /// nothing is bounded but senders; resumptions and system works never wait.
-class alignas(64) actor_core : public executor, private work {
+class alignas(64) actor_core : public executor, public pooled, private work {
 public:
     actor_core(executor& underlying, std::shared_ptr<actor_registry> home, std::string_view name,
                std::uint64_t capacity) noexcept;
@@ -158,6 +165,7 @@ public:
     /// True when the actor was idle: the caller is its consumer until `leave_direct`.
     bool enter_direct() noexcept;
     void take_direct(message& m) noexcept;
+    /// Deletes this when no handle is left.
     void leave_direct() noexcept;
 
     void enter_exclusive(void const* owner) noexcept;
@@ -219,6 +227,7 @@ private:
     void collect() noexcept;
     void run_one(work& w) noexcept;
     void take(message& m) noexcept;
+    void run(message& m) noexcept;
     bool can_wait(message& m) noexcept;
     void hold_back(work& resumed) noexcept;
     std::string note_held(message& m) noexcept;
@@ -245,9 +254,9 @@ private:
     executor* underlying_; ///< null once the runtime that owned it has ended: then a post runs in the call
     std::uint64_t const capacity_;
     std::atomic<bool> closed_{false}; ///< written on the actor's executor only
+    bool const serial_;               ///< what it runs on
+    bool in_call_ = false;            ///< an ask is inside as a direct call
 
-    std::atomic<std::uint64_t> dropped_{0};
-    std::shared_ptr<actor_counters> counters_;   ///< a turn that ends the actor still writes them
     std::shared_ptr<actor_registry> const home_; ///< outlives the runtime, as handles may
     std::shared_ptr<void> place_;
     std::shared_ptr<guardian> guardian_;
@@ -273,8 +282,10 @@ private:
     } system_;
 
     std::optional<failure> failure_; ///< why it is paused
-    bool owned_ = false;             ///< `underlying_` ends with the runtime
-    std::uint64_t id_ = 0;           ///< the runtime's actors are numbered as they come, from 1
+    std::atomic<std::uint64_t> dropped_{0};
+    std::shared_ptr<actor_counters> counters_; ///< a turn that ends the actor still writes them
+    bool owned_ = false;                       ///< `underlying_` ends with the runtime
+    std::uint64_t id_ = 0;                     ///< the runtime's actors are numbered as they come, from 1
     actor_core* registry_next_ = nullptr;
     actor_core* registry_previous_ = nullptr;
 };

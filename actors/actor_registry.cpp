@@ -60,38 +60,75 @@ void actor_registry::for_each(std::function<void(actor_core&)> const& f) const
     }
 }
 
+/// Stops one actor, on its executor.
+struct actor_registry::stopping : work {
+    actor_core* core = nullptr;
+    void (*gone)(stopping&) noexcept = nullptr; ///< called there when its object has been destroyed
+    actor_registry* all = nullptr;
+    work* then = nullptr;
+};
+
+bool actor_registry::stop_youngest(stopping& s) noexcept
+{
+    {
+        std::lock_guard lock(mutex_);
+        s.core = living_.youngest;
+        if (!s.core) return false;
+        // A living core has at least the strong handles' weak one, so this revives nothing.
+        s.core->add_weak();
+    }
+    s.run = [](work& self) noexcept {
+        auto& s = static_cast<stopping&>(self);
+        s.run = [](work& self) noexcept {
+            auto& s = static_cast<stopping&>(self);
+            s.gone(s);
+        };
+        s.core->close();
+        s.core->when_gone(s);
+    };
+    s.core->post(s);
+    return true;
+}
+
 void actor_registry::stop_all(machine& below) noexcept
 {
-    struct stopping : work {
-        actor_core* core = nullptr;
+    struct awaited : stopping {
         std::mutex mutex;
         std::condition_variable changed;
         bool done = false;
     };
     for (;;) {
-        stopping s;
-        {
-            std::lock_guard lock(mutex_);
-            s.core = living_.youngest;
-            if (!s.core) return;
-            // A living core has at least the strong handles' weak one, so this revives nothing.
-            s.core->add_weak();
-        }
-        s.run = [](work& self) noexcept {
-            auto& s = static_cast<stopping&>(self);
-            s.run = [](work& self) noexcept {
-                auto& s = static_cast<stopping&>(self);
-                std::lock_guard lock(s.mutex);
-                s.done = true;
-                s.changed.notify_one();
-            };
-            s.core->close();
-            s.core->when_gone(s);
+        awaited s;
+        s.gone = [](stopping& self) noexcept {
+            auto& s = static_cast<awaited&>(self);
+            std::lock_guard lock(s.mutex);
+            s.done = true;
+            s.changed.notify_one();
         };
-        s.core->post(s);
+        if (!stop_youngest(s)) return;
         below.wait(s.mutex, s.changed, [&] { return s.done; });
         s.core->drop_weak();
     }
+}
+
+void actor_registry::stop_all(work& then) noexcept
+{
+    auto* s = new stopping;
+    s->all = this;
+    s->then = &then;
+    s->gone = [](stopping& s) noexcept {
+        s.core->drop_weak();
+        s.all->stop_next(s);
+    };
+    stop_next(*s);
+}
+
+void actor_registry::stop_next(stopping& s) noexcept
+{
+    if (stop_youngest(s)) return;
+    auto* then = s.then;
+    delete &s;
+    then->run(*then);
 }
 
 void actor_registry::orphan_all() noexcept

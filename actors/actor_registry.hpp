@@ -37,6 +37,8 @@ public:
 
     /// Stops every actor, youngest first, and waits for each until its object has been destroyed.
     void stop_all(machine& below) noexcept;
+    /// The same without waiting: `then` runs when none is left, on the executor of the last.
+    void stop_all(work& then) noexcept;
     /// Makes the cores that handles still point to independent of the runtime's executors, which have ended.
     void orphan_all() noexcept;
     std::size_t living() const noexcept;
@@ -58,6 +60,10 @@ private:
         void add(actor_core& core) noexcept;
         void remove(actor_core& core) noexcept;
     };
+
+    struct stopping;
+    bool stop_youngest(stopping& s) noexcept;
+    void stop_next(stopping& s) noexcept;
 
     mutable std::mutex mutex_;
     std::uint64_t added_ = 0;

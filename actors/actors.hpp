@@ -5,6 +5,7 @@
 #include <plait/actors/actor.hpp>
 #include <plait/actors/channel.hpp>
 #include <plait/actors/clock.hpp>
+#include <plait/actors/crash.hpp>
 #include <plait/actors/dump.hpp>
 #include <plait/actors/error.hpp>
 #include <plait/actors/event.hpp>

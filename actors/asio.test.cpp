@@ -27,6 +27,7 @@
 #include <future>
 #include <memory_resource>
 #include <thread>
+#include <vector>
 
 using namespace plait;
 using namespace std::chrono_literals;
@@ -56,18 +57,32 @@ task<> wait_forever()
     co_await never.wait();
 }
 
-/// An io_context that a thread of its own runs, until the end of its life.
+/// An io_context that threads of its own run, until the end of its life.
 struct running_context {
-    asio::io_context context;
-    asio::executor_work_guard<asio::io_context::executor_type> guard{context.get_executor()};
-    std::thread thread{[this] { context.run(); }};
-
+    explicit running_context(unsigned count = 1)
+    {
+        for (unsigned i = 0; i < count; ++i)
+            threads.emplace_back([this] { context.run(); });
+    }
     ~running_context()
     {
         guard.reset();
-        thread.join();
+        for (auto& t : threads)
+            t.join();
     }
+
+    asio::io_context context;
+    asio::executor_work_guard<asio::io_context::executor_type> guard{context.get_executor()};
+    std::vector<std::thread> threads;
 };
+
+/// An operation that is what `body` does with its handler.
+template<class Body, class Token>
+auto operation(Body body, Token&& token)
+{
+    return asio::async_initiate<Token, void(std::error_code, int)>(
+        [](auto&& handler, Body body) { body(std::forward<decltype(handler)>(handler)); }, token, std::move(body));
+}
 
 struct answers : actor {
     int add(int a, int b) { return a + b; }
@@ -193,6 +208,44 @@ TEST_CASE("a cancellation slot stops the task")
     signal.emit(asio::cancellation_type::terminal); // late, and harmless
 }
 
+TEST_CASE("a cancellation signal may go before the task that it could have stopped")
+{
+    test::frame_check frames;
+    std::error_code seen;
+    asio::io_context context;
+    {
+        runtime rt;
+        auto handler = [&](std::error_code code) { seen = code; };
+        asio::cancellation_signal signal;
+        async_start(rt, wait_forever(),
+                    asio::bind_cancellation_slot(signal.slot(), asio::bind_executor(context.get_executor(), handler)));
+    }
+    context.run();
+    CHECK(seen == errc::cancelled);
+}
+
+TEST_CASE("a cancellation that races with the end of its task, which another thread runs, is answered once")
+{
+    test::frame_check frames;
+    runtime rt;
+    asio::io_context context;
+    int answered = 0;
+    for (int i = 0; i < 500; ++i) {
+        asio::cancellation_signal signal;
+        auto handler = [&](std::error_code code, int n) {
+            CHECK((code ? code == errc::cancelled : n == i));
+            ++answered;
+        };
+        async_start(rt, number(i),
+                    asio::bind_cancellation_slot(signal.slot(), asio::bind_executor(context.get_executor(), handler)));
+        if (i % 2 == 0) std::this_thread::yield();
+        signal.emit(asio::cancellation_type::terminal);
+        context.run();
+        context.restart();
+    }
+    CHECK(answered == 500);
+}
+
 TEST_CASE("the handler's allocator gives the memory, and has it back before the handler runs")
 {
     test::frame_check frames;
@@ -281,9 +334,9 @@ CO_TEST_CASE("a stop reaches the Asio operation that the task waits for")
     CHECK(cancelled);
 }
 
-CO_TEST_CASE("a stop that races with an Asio timer resumes once")
+CO_TEST_CASE("a stop that races with an Asio timer, in a context of several threads, resumes once")
 {
-    running_context io;
+    running_context io(3);
     int woken = 0;
     int cancelled = 0;
     for (int i = 0; i < 500; ++i) {
@@ -301,6 +354,57 @@ CO_TEST_CASE("a stop that races with an Asio timer resumes once")
         co_await with_scope(body);
     }
     CHECK(woken + cancelled == 500);
+}
+
+CO_TEST_CASE("an operation that completes within its initiation gives its value, or what the initiation throws")
+{
+    auto at_once = [](auto handler) { handler(std::error_code(), 7); };
+    auto n = co_await operation(at_once, use_task);
+    CHECK(n == 7);
+    auto throws = [](auto const&) { throw error(errc::overloaded, "an initiation"); };
+    auto failed = co_await as_result(operation(throws, use_task));
+    CHECK(failed.error() == errc::overloaded);
+    auto forgets = [](auto const&) {};
+    auto dropped = co_await as_result(operation(forgets, use_task));
+    CHECK(dropped.error() == asio::error::operation_aborted);
+}
+
+CO_TEST_CASE("a stop that comes within the initiation resumes the task once, and loses no value")
+{
+    int given = 0;
+    auto body = [&](scope& s) -> task<> {
+        auto stops = [&s](auto handler) {
+            s.request_stop();
+            handler(std::error_code(), 7);
+        };
+        given = co_await operation(stops, use_task);
+        auto late = co_await as_result(operation(stops, use_task));
+        CHECK(late.error() == errc::cancelled);
+    };
+    co_await with_scope(body);
+    CHECK(given == 7);
+}
+
+CO_TEST_CASE("a stop reaches a coroutine of Asio's that a task awaits, and is errc::cancelled there as well")
+{
+    running_context io;
+    auto sleeps = [&]() -> asio::awaitable<int> {
+        asio::steady_timer timer(io.context, 24h);
+        co_await timer.async_wait(asio::use_awaitable);
+        co_return 1;
+    };
+    std::error_code seen;
+    auto waits = [&]() -> task<> {
+        auto outcome = co_await as_result(asio::co_spawn(io.context, sleeps(), use_task));
+        seen = outcome.error();
+    };
+    auto body = [&](scope& s) -> task<> {
+        s.start(waits);
+        co_await this_task::yield();
+        s.request_stop();
+    };
+    co_await with_scope(body);
+    CHECK(seen == errc::cancelled);
 }
 
 CO_TEST_CASE("an operation whose context goes ends in operation_aborted")

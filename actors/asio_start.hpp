@@ -7,8 +7,12 @@
 #include <asio/associated_allocator.hpp>
 #include <asio/associated_cancellation_slot.hpp>
 #include <asio/async_result.hpp>
+#include <asio/defer.hpp>
 #include <asio/dispatch.hpp>
+#include <asio/execution/context.hpp>
 #include <asio/executor_work_guard.hpp>
+#include <asio/query.hpp>
+#include <asio/system_executor.hpp>
 
 #include <memory>
 #include <optional>
@@ -55,6 +59,12 @@ private:
     Handler handler_;
     result<T> outcome_;
 };
+
+/// Whether it belongs to a context that somebody runs; those of a future and of a handler that names none don't.
+template<class Executor>
+constexpr bool has_context = requires(Executor const& e) { asio::query(e, asio::execution::context); };
+template<>
+inline constexpr bool has_context<asio::system_executor> = false;
 
 /// A task that an Asio program has started: one allocation, from the handler's allocator, given back before the
 /// handler is called.
@@ -137,8 +147,14 @@ private:
         allocator a(asio::get_associated_allocator(handler));
         this->~started_task();
         std::allocator_traits<allocator>::deallocate(a, this, 1);
-        // Not posted: for a handler without an executor, and for a future, that would start threads of Asio's own.
-        asio::dispatch(guard.get_executor(), start_completion<Handler, T>(std::move(handler), std::move(outcome)));
+        auto completion = start_completion<Handler, T>(std::move(handler), std::move(outcome));
+        if constexpr (has_context<asio::associated_executor_t<Handler>>) {
+            // Not dispatched: this may be a turn in that very context, out of which no exception gets.
+            asio::defer(guard.get_executor(), std::move(completion));
+        } else {
+            // Not deferred: that would start threads of Asio's own.
+            asio::dispatch(guard.get_executor(), std::move(completion));
+        }
     }
 
     Handler handler_;
@@ -186,8 +202,7 @@ auto async_start(runtime& rt, Work work, Token&& token)
     return detail::start_on<typename Work::value_type>(&rt, nullptr, std::move(work), std::forward<Token>(token));
 }
 
-/// The same on `exec`, a serial executor that outlives the task, such as an `asio_executor`. A handler whose executor
-/// is the same context may be called within a turn of `exec`, so it must not destroy it.
+/// The same on `exec`, a serial executor that outlives the task, such as an `asio_executor`.
 template<detail::startable Work, class Token>
 auto async_start(executor& exec, Work work, Token&& token)
 {

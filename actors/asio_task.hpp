@@ -86,9 +86,13 @@ struct completion<std::error_code, Args...> {
 template<class... Args>
 struct completion<std::exception_ptr, Args...> {
     using values = completion_value<Args...>;
-    static auto give(std::tuple<std::exception_ptr, Args...>&& args, bool)
+    static auto give(std::tuple<std::exception_ptr, Args...>&& args, bool stopped)
     {
-        if (std::get<0>(args)) std::rethrow_exception(std::get<0>(args));
+        if (auto const& failure = std::get<0>(args)) {
+            if (stopped && code_of(failure) == asio::error::operation_aborted)
+                throw error(errc::cancelled, "an Asio operation");
+            std::rethrow_exception(failure);
+        }
         return std::apply([](std::exception_ptr const&, Args&... rest) { return values::make({std::move(rest)...}); },
                           args);
     }

@@ -9,24 +9,19 @@ wait_kind const ask_message::an_answer{"an answer", [](resumption const& waiting
                                            to += " by " + m.core().label();
                                        }};
 
-ask_message::ask_message(actor_core& core) noexcept
-    : message(core)
-{
-    asker_.self = this;
-    cancel_.self = this;
-    cancel_.run = [](work& self) noexcept { static_cast<cancel_work&>(self).self->cancel(); };
-}
-
-bool ask_message::send() noexcept
+bool ask_message::send()
 {
     if (core().enter_direct()) {
         direct_ = true;
         core().take_direct(*this);
         direct_ = false;
-        bool suspended = !answered_ || (cancel_posted_ && !cancel_ran_);
+        bool const suspended = !answered_;
+        // A stop has nothing to reach before the method waits; it comes through the queue, so after this.
+        if (suspended) watch_stop();
         core().leave_direct();
         return suspended;
     }
+    watch_stop();
     core().reserve(*this);
     core().post(*this);
     return true;

@@ -19,7 +19,13 @@ public:
     ask_message& operator=(ask_message const&) = delete;
 
 protected:
-    explicit ask_message(actor_core& core) noexcept;
+    explicit ask_message(actor_core& core) noexcept
+        : message(core)
+    {
+        asker_.self = this;
+        cancel_.self = this;
+        cancel_.run = [](work& self) noexcept { static_cast<cancel_work&>(self).self->cancel(); };
+    }
     ~ask_message() = default;
 
     /// Before it is sent: who asks, and whose stop reaches the message.
@@ -30,10 +36,10 @@ protected:
         sent_from_ = h.promise().where();
         asked_by_ = static_cast<message const*>(context.owner);
         asker_.bind(h, an_answer);
-        if (context.stop.stop_possible()) on_stop_.emplace(context.stop, pass_on{this});
+        stop_of_asker_ = context.stop;
     }
     /// True when the asker has to suspend; false when it was answered inside the call.
-    bool send() noexcept;
+    bool send();
 
     /// The message has ended, with its outcome in place. Nothing of this may be touched after it.
     void answer() noexcept;
@@ -54,6 +60,12 @@ private:
 
     void cancel() noexcept;
 
+    void watch_stop()
+    {
+        if (stop_of_asker_.stop_possible()) on_stop_.emplace(stop_of_asker_, pass_on{this});
+    }
+
+    stop_token stop_of_asker_;
     std::optional<stop_callback<pass_on>> on_stop_;
     bool direct_ = false; ///< inside send(): the asker is not suspended yet
     bool answered_ = false;
@@ -139,7 +151,7 @@ private:
 
     void never_ends(std::string const& why) noexcept override
     {
-        outcome_.fail(errc::deadlock, why.c_str());
+        outcome_.fail(std::make_exception_ptr(error(errc::deadlock, why)));
         answer();
     }
 

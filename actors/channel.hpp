@@ -1,15 +1,15 @@
 #pragma once
 
+#include <plait/actors/ring.hpp>
 #include <plait/actors/waiter.hpp>
 
 #include <cassert>
-#include <deque>
 #include <optional>
 
 namespace plait {
 
 /// A bounded queue between coroutines of any executors: any number send, any number receive, first come first served.
-/// A capacity of 0 hands each value over directly.
+/// A capacity of 0 hands each value over directly. Nothing is allocated once it has been as full as it gets.
 template<class T>
 class channel {
 public:
@@ -139,7 +139,7 @@ private:
 
     mutable std::mutex mutex_;
     std::size_t const capacity_;
-    std::deque<T> values_;
+    detail::ring<T> values_;
     detail::waiter_list senders_;
     detail::waiter_list receivers_;
     bool closed_ = false;
@@ -169,12 +169,18 @@ public:
         return true;
     }
 
-    void await_resume()
+    void await_resume() { await_result().value(); }
+    result<void> await_result() noexcept
     {
         sender_.unwatch();
-        if (sender_.sent) return;
-        if (cancelled_ || sender_.cancelled()) throw error(errc::cancelled, "sending to a channel");
-        throw error(errc::closed, "sending to a channel");
+        result<void> outcome;
+        if (sender_.sent) {
+            outcome.emplace();
+        } else {
+            bool const stopped = cancelled_ || sender_.cancelled();
+            outcome.fail(stopped ? errc::cancelled : errc::closed, "sending to a channel");
+        }
+        return outcome;
     }
 
 private:
@@ -226,11 +232,25 @@ public:
     std::optional<T> await_resume()
     {
         receiver_.unwatch();
-        if (cancelled_ || receiver_.cancelled()) throw error(errc::cancelled, "receiving from a channel");
+        if (stopped()) std::rethrow_exception(detail::shared_failure(errc::cancelled, context));
         return std::move(receiver_.value);
+    }
+    result<std::optional<T>> await_result()
+    {
+        receiver_.unwatch();
+        result<std::optional<T>> outcome;
+        if (stopped()) {
+            outcome.fail(errc::cancelled, context);
+        } else {
+            outcome.emplace(std::move(receiver_.value));
+        }
+        return outcome;
     }
 
 private:
+    static constexpr auto context = "receiving from a channel";
+    bool stopped() const noexcept { return cancelled_ || receiver_.cancelled(); }
+
     /// True when it has to wait.
     bool begin()
     {

@@ -1,9 +1,15 @@
 #include <plait/tests/support/co_test.hpp>
+#include <plait/tests/support/seeds.hpp>
 
 #include <plait/actors/channel.hpp>
 #include <plait/actors/scope.hpp>
+#include <plait/actors/simulation.hpp>
+#include <plait/actors/when_any.hpp>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
+#include <stdexcept>
 #include <vector>
 
 using namespace plait;
@@ -271,4 +277,86 @@ CO_TEST_CASE("a stop that races with a send resumes the receiver once")
     }
     CHECK(received + cancelled == 1000);
     CHECK(cancelled == left);
+}
+
+CO_TEST_CASE("values need not be made from nothing, and go where they are wanted only once")
+{
+    struct only_moved {
+        explicit only_moved(int n)
+            : value(std::make_unique<int>(n))
+        {
+        }
+        std::unique_ptr<int> value;
+    };
+    channel<only_moved> c(3);
+    auto sender = [&]() -> task<> {
+        for (int i = 0; i < 20; ++i)
+            co_await c.send(only_moved(i));
+        c.close();
+    };
+    int next = 0;
+    auto receiver = [&]() -> task<> {
+        for (;;) {
+            auto got = co_await c.receive();
+            if (!got) break;
+            CHECK(*got->value == next++);
+        }
+    };
+    co_await when_all(sender(), receiver());
+    CHECK(next == 20);
+}
+
+namespace {
+
+/// Waits on two channels at once, over and over, while two senders fill them.
+void selects(simulation& all)
+{
+    test::frame_check frames;
+    constexpr int each = 6;
+    struct source : actor {
+        task<> fill(channel<int>* to, int from)
+        {
+            for (int i = 0; i < each; ++i)
+                co_await to->send(from + i);
+            to->close();
+        }
+    };
+    std::vector<int> taken;
+    auto body = [&]() -> task<> {
+        channel<int> left(0);
+        channel<int> right(2);
+        bool ended[2]{};
+        auto take = [&](channel<int>& from, bool& end) -> task<> {
+            auto got = co_await from.receive();
+            if (got) taken.push_back(*got); // here: both may have got one
+            end = !got;
+        };
+        auto chooses = [&]() -> task<> {
+            while (!ended[0] && !ended[1]) {
+                auto first = co_await when_any(take(left, ended[0]), take(right, ended[1]));
+                static_cast<void>(first);
+            }
+            while (!ended[0])
+                co_await take(left, ended[0]);
+            while (!ended[1])
+                co_await take(right, ended[1]);
+        };
+        auto a = all.home().spawn<source>();
+        auto b = all.home().spawn<source>();
+        co_await when_all(chooses(), ask<&source::fill>(a, &left, 0), ask<&source::fill>(b, &right, 100));
+    };
+    all.run(body());
+    for (int from : {0, 100}) {
+        std::vector<int> got;
+        std::ranges::copy_if(taken, std::back_inserter(got), [&](int n) { return n / 100 == from / 100; });
+        if (got.size() != each) throw std::runtime_error("a value was lost");
+        if (!std::ranges::is_sorted(got)) throw std::runtime_error("a channel's values changed places");
+    }
+}
+
+} // namespace
+
+TEST_CASE("who waits on several channels loses no value, whichever is first")
+{
+    test::check_seeds(&selects, 500);
 }

@@ -11,68 +11,6 @@ namespace plait {
 
 namespace detail {
 
-namespace {
-
-bool before(timer const& a, timer const& b) noexcept
-{
-    return a.due != b.due ? a.due < b.due : a.number < b.number;
-}
-
-} // namespace
-
-timer* timer_heap::meld(timer* a, timer* b) noexcept
-{
-    if (!a) return b;
-    if (!b) return a;
-    if (before(*b, *a)) std::swap(a, b);
-    b->previous = a;
-    b->sibling = a->child;
-    if (a->child) a->child->previous = b;
-    a->child = b;
-    return a;
-}
-
-timer* timer_heap::merge_children(timer* first) noexcept
-{
-    // Pairs from left to right, kept in a stack through `sibling`; then one by one from right to left.
-    timer* stack = nullptr;
-    while (first) {
-        auto* a = first;
-        auto* b = a->sibling;
-        first = b ? b->sibling : nullptr;
-        a->sibling = a->previous = nullptr;
-        if (b) b->sibling = b->previous = nullptr;
-        auto* pair = meld(a, b);
-        pair->sibling = stack;
-        stack = pair;
-    }
-    timer* root = nullptr;
-    while (stack) {
-        auto* next = stack->sibling;
-        stack->sibling = nullptr;
-        root = meld(root, stack);
-        stack = next;
-    }
-    return root;
-}
-
-void timer_heap::push(timer& t) noexcept
-{
-    t.child = t.sibling = t.previous = nullptr;
-    root_ = meld(root_, &t);
-}
-
-void timer_heap::remove(timer& t) noexcept
-{
-    if (&t != root_) {
-        (t.previous->child == &t ? t.previous->child : t.previous->sibling) = t.sibling;
-        if (t.sibling) t.sibling->previous = t.previous;
-    }
-    auto* rest = merge_children(std::exchange(t.child, nullptr));
-    root_ = &t == root_ ? rest : meld(root_, rest);
-    if (root_) root_->previous = root_->sibling = nullptr;
-}
-
 std::string in_seconds(duration d)
 {
     std::array<char, 32> text{};
@@ -95,12 +33,7 @@ time_point machine_time() noexcept
 
 clock::~clock()
 {
-    assert(!timers_.top() && "a clock must outlive its sleepers");
-}
-
-clock::sleep_operation clock::sleep_for(duration d) noexcept
-{
-    return {*this, detail::later(now(), d)};
+    assert(timers_.empty() && "a clock must outlive its sleepers");
 }
 
 std::chrono::sys_seconds clock::date() const noexcept
@@ -113,49 +46,68 @@ void clock::arm(detail::timer& t) noexcept
     bool earliest = false;
     {
         std::lock_guard lock(mutex_);
-        t.number = armed_++;
         t.armed = true;
-        timers_.push(t);
-        earliest = timers_.top() == &t;
+        timers_.arm(t);
+        earliest = !watched_ || t.due < alarm_;
+        if (earliest) {
+            watched_ = true;
+            alarm_ = t.due;
+        }
     }
     if (earliest) earliest_changed();
 }
 
 void clock::cancel::operator()() const noexcept
 {
+    bool earliest = false;
     {
         std::lock_guard lock(owner->mutex_);
         if (!sleeper->armed) return;
-        owner->timers_.remove(*sleeper);
+        earliest = sleeper->due <= owner->alarm_;
+        owner->timers_.cancel(*sleeper);
         sleeper->armed = false;
         sleeper->cancelled = true;
     }
+    if (earliest) owner->earliest_cancelled(); // before the post, after which the clock may go
     sleeper->post();
 }
 
-std::optional<time_point> clock::next_due() const noexcept
+std::optional<time_point> clock::look_next(std::optional<time_point> at) noexcept
 {
-    std::lock_guard lock(mutex_);
-    if (auto* t = timers_.top()) return t->due;
-    return std::nullopt;
+    watched_ = at.has_value();
+    alarm_ = at.value_or(time_point::max());
+    return at;
 }
 
-void clock::fire(time_point t) noexcept
+std::optional<time_point> clock::next_due() noexcept
+{
+    std::lock_guard lock(mutex_);
+    return look_next(timers_.next());
+}
+
+std::optional<time_point> clock::take_due(time_point t, detail::work_list& due) noexcept
+{
+    std::lock_guard lock(mutex_);
+    timers_.advance(t, due);
+    return look_next(timers_.no_earlier_than());
+}
+
+std::optional<time_point> clock::fire(time_point t) noexcept
 {
     detail::work_list due;
-    {
-        std::lock_guard lock(mutex_);
-        while (auto* top = timers_.top()) {
-            if (top->due > t) break;
-            timers_.remove(*top);
-            top->armed = false;
-            due.push_back(*top);
-        }
-    }
+    auto const next = take_due(t, due);
     // Posted unlocked: the last sleeper may end the clock's life.
     while (auto* w = due.pop_front()) {
         static_cast<detail::timer*>(w)->post();
     }
+    return next;
+}
+
+void clock::put_off(detail::timer& t, time_point due) noexcept
+{
+    t.due = due;
+    t.late = true;
+    arm(t);
 }
 
 wait_kind const clock::sleep_operation::asleep{"a time", [](resumption const& w, std::string& to) {
@@ -167,7 +119,18 @@ wait_kind const clock::sleep_operation::asleep{"a time", [](resumption const& w,
 
 void clock::sleep_operation::await_resume()
 {
-    if (!end()) throw error(errc::cancelled, "sleeping");
+    await_result().value();
+}
+
+result<void> clock::sleep_operation::await_result() noexcept
+{
+    result<void> outcome;
+    if (end()) {
+        outcome.emplace();
+    } else {
+        outcome.fail(errc::cancelled, "sleeping");
+    }
+    return outcome;
 }
 
 time_point manual_clock::now() const noexcept
@@ -177,7 +140,7 @@ time_point manual_clock::now() const noexcept
 
 void manual_clock::advance(duration d) noexcept
 {
-    now_.fetch_add(d.count(), std::memory_order_acq_rel);
+    now_.store(detail::later(now(), d).time_since_epoch().count(), std::memory_order_release);
     fire(now());
 }
 
@@ -239,8 +202,7 @@ void monotonic_clock::wait_and_fire() noexcept
 {
     auto changed = [this] { return waker_->look_again || waker_->ending; };
     for (;;) {
-        fire(now());
-        auto due = next_due();
+        auto const due = fire(now());
         std::unique_lock lock(waker_->mutex);
         if (due) {
             auto at = std::chrono::steady_clock::time_point(due->time_since_epoch());

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <plait/actors/task.hpp>
+#include <plait/actors/timer_wheel.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -10,11 +10,6 @@
 #include <optional>
 
 namespace plait {
-
-/// All of plait's time is 64-bit nanoseconds, so that simulated time is exact.
-using duration = std::chrono::duration<std::int64_t, std::nano>;
-/// A point on a `clock`; its origin is the clock's own.
-using time_point = std::chrono::time_point<clock, duration>;
 
 namespace detail {
 
@@ -26,31 +21,6 @@ std::string in_seconds(duration d);
 
 /// What every monotonic_clock shows.
 time_point machine_time() noexcept;
-
-/// A sleeping coroutine: a node of the clock's heap, in the sleeper's frame.
-struct timer : resumption {
-    time_point due;
-    std::uint64_t number = 0; ///< orders timers that are due together: first armed, first fired
-    bool armed = false;
-    bool cancelled = false;
-    timer* child = nullptr;
-    timer* sibling = nullptr;
-    timer* previous = nullptr; ///< the elder sibling, or the parent of a first child
-};
-
-/// A pairing heap of timers: nothing is allocated, arming takes constant time.
-class timer_heap {
-public:
-    timer* top() const noexcept { return root_; }
-    void push(timer& t) noexcept;
-    void remove(timer& t) noexcept;
-
-private:
-    static timer* meld(timer* a, timer* b) noexcept;
-    static timer* merge_children(timer* first) noexcept;
-
-    timer* root_ = nullptr;
-};
 
 } // namespace detail
 
@@ -72,17 +42,26 @@ public:
     /// `co_await c.sleep_until(t)`: returns at `t` or soon after, at once if it has passed. Throws `errc::cancelled`
     /// after a stop.
     [[nodiscard]] sleep_operation sleep_until(time_point t) noexcept;
+    /// The same with a duration, from the await.
     [[nodiscard]] sleep_operation sleep_for(duration d) noexcept;
 
-    /// When the next sleeper is due, if there is one.
-    std::optional<time_point> next_due() const noexcept;
+    /// Exactly when the next sleeper is due, if there is one.
+    std::optional<time_point> next_due() noexcept;
 
 protected:
-    /// Called, unlocked, when a timer was armed that is due before all others.
+    /// Called, unlocked, when a timer was armed that is due before what `fire` or `next_due` gave last, or the first.
     virtual void earliest_changed() noexcept = 0;
+    /// Called, unlocked, when the timer that was due before all others was cancelled.
+    virtual void earliest_cancelled() noexcept {}
 
-    /// Resumes every sleeper that is due at `t`, in order of time.
-    void fire(time_point t) noexcept;
+    /// Resumes every sleeper that is due at `t`: in order of time, and those that are due together in the order in
+    /// which they lay down. Gives when to call it next, if anybody sleeps: nobody is due before that, though perhaps
+    /// later, when whoever was due then has been cancelled.
+    std::optional<time_point> fire(time_point t) noexcept;
+
+    /// The same in parts, for a clock that is not always right: takes out who is due, to be posted or put off.
+    std::optional<time_point> take_due(time_point t, detail::work_list& due) noexcept;
+    void put_off(detail::timer& t, time_point due) noexcept;
 
 private:
     struct cancel {
@@ -92,10 +71,12 @@ private:
     };
 
     void arm(detail::timer& t) noexcept;
+    std::optional<time_point> look_next(std::optional<time_point> at) noexcept;
 
-    mutable std::mutex mutex_;
-    detail::timer_heap timers_;
-    std::uint64_t armed_ = 0;
+    std::mutex mutex_;
+    detail::timer_wheel timers_;
+    time_point alarm_ = time_point::max(); ///< when somebody looks next; who is due earlier makes himself heard
+    bool watched_ = false;                 ///< somebody looks at all
 };
 
 class clock::sleep_operation {
@@ -105,6 +86,11 @@ public:
     {
         timer_.due = due;
     }
+    sleep_operation(clock& c, duration d) noexcept
+        : clock_(c)
+        , after_(d)
+    {
+    }
 
     bool await_ready() const noexcept { return false; }
 
@@ -113,7 +99,10 @@ public:
     {
         auto stop = h.promise().context().stop;
         timer_.cancelled = stop.stop_requested();
-        if (timer_.cancelled || timer_.due <= clock_.now()) return false;
+        if (timer_.cancelled) return false;
+        auto const now = clock_.now();
+        if (after_) timer_.due = detail::later(now, *after_);
+        if (timer_.due <= now) return false;
         timer_.bind(h, asleep);
         clock_.arm(timer_);
         if (stop.stop_possible()) on_stop_.emplace(stop, cancel{&clock_, &timer_});
@@ -121,6 +110,8 @@ public:
     }
 
     void await_resume();
+    /// The same without throwing, for `as_result`.
+    result<void> await_result() noexcept;
 
 protected:
     /// Ends the wait; false when a stop cut it short.
@@ -134,6 +125,7 @@ private:
     static wait_kind const asleep;
 
     clock& clock_;
+    std::optional<duration> after_;
     detail::timer timer_;
     std::optional<stop_callback<cancel>> on_stop_;
 };
@@ -141,6 +133,11 @@ private:
 inline clock::sleep_operation clock::sleep_until(time_point t) noexcept
 {
     return {*this, t};
+}
+
+inline clock::sleep_operation clock::sleep_for(duration d) noexcept
+{
+    return {*this, d};
 }
 
 /// A clock that stands still until told: for tests.
@@ -153,7 +150,8 @@ public:
 
     time_point now() const noexcept override;
 
-    /// Moves time on and resumes the sleepers on the way, in order of time; each finds the clock at the end.
+    /// Moves time on, to the end of time at most, and resumes the sleepers on the way, in order of time; each finds the
+    /// clock at the end. From one thread at a time.
     void advance(duration d) noexcept;
     /// Moves to the next sleeper's time and resumes it. False if nobody sleeps.
     bool advance_to_next() noexcept;

@@ -64,6 +64,106 @@ CO_TEST_CASE("a time that has passed is not waited for")
     CHECK(c.now() == time_point(1h));
 }
 
+CO_TEST_CASE("who sleeps till the end of time is woken then, and never before")
+{
+    manual_clock c;
+    int woken = 0;
+    auto sleeper = [&](time_point due) -> task<> {
+        co_await c.sleep_until(due);
+        ++woken;
+    };
+    auto body = [&](scope& s) -> task<> {
+        s.start(sleeper(time_point::max()));
+        s.start(sleeper(time_point::max() - 1ns));
+        s.start(sleeper(time_point::min()));
+        co_await this_task::yield();
+        co_await this_task::yield();
+        CHECK(woken == 1);
+        c.advance(time_point::max() - time_point(1ns));
+        co_await this_task::yield();
+        CHECK(woken == 2);
+        CHECK(c.next_due() == time_point::max());
+        c.advance(duration::max());
+    };
+    co_await with_scope(body);
+    CHECK(woken == 3);
+}
+
+CO_TEST_CASE("a sleep that is cut short says so as a result, without an exception being thrown")
+{
+    manual_clock c;
+    std::error_code ended;
+    bool whole = false;
+    auto short_sleep = [&]() -> task<> {
+        auto outcome = co_await as_result(c.sleep_for(1h));
+        ended = outcome.error();
+    };
+    auto whole_sleep = [&]() -> task<> {
+        auto outcome = co_await as_result(c.sleep_for(1s));
+        whole = outcome.has_value();
+    };
+    auto body = [&](scope& s) -> task<> {
+        s.start(short_sleep);
+        s.start(whole_sleep);
+        co_await this_task::yield();
+        co_await this_task::yield();
+        c.advance(1s);
+        co_await this_task::yield();
+        s.request_stop();
+    };
+    co_await with_scope(body);
+    CHECK(ended == errc::cancelled);
+    CHECK(whole);
+}
+
+namespace {
+
+/// Counts how often whoever waits for it is disturbed.
+class counting_clock final : public clock {
+public:
+    time_point now() const noexcept override { return now_; }
+    std::optional<time_point> move_to(time_point t) noexcept
+    {
+        now_ = t;
+        return fire(t);
+    }
+    int disturbed = 0;
+
+private:
+    void earliest_changed() noexcept override { ++disturbed; }
+    time_point now_;
+};
+
+} // namespace
+
+CO_TEST_CASE("only a sleeper who is due before all others disturbs the one who waits")
+{
+    counting_clock c;
+    auto sleeper = [&](duration d) -> task<> {
+        auto outcome = co_await as_result(c.sleep_for(d));
+        static_cast<void>(outcome);
+    };
+    auto body = [&](scope& s) -> task<> {
+        s.start(sleeper(10s));
+        for (int i = 0; i < 100; ++i)
+            s.start(sleeper(20s + i * 1s));
+        co_await this_task::yield();
+        CHECK(c.disturbed == 1);
+        s.start(sleeper(5s));
+        co_await this_task::yield();
+        CHECK(c.disturbed == 2);
+        CHECK(c.move_to(time_point(4s)) == time_point(5s));
+        CHECK(c.move_to(time_point(5s)) == time_point(10s));
+        s.start(sleeper(1s));
+        co_await this_task::yield();
+        CHECK(c.disturbed == 3);
+        s.request_stop();
+    };
+    co_await with_scope(body);
+    CHECK(!c.move_to(time_point(1h)));
+    CHECK(c.disturbed == 3);
+}
+
 CO_TEST_CASE("a thousand sleepers, a third of them cancelled, wake in order")
 {
     manual_clock c;

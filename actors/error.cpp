@@ -1,5 +1,9 @@
 #include <plait/actors/error.hpp>
 
+#include <map>
+#include <mutex>
+#include <utility>
+
 namespace plait {
 
 namespace {
@@ -83,6 +87,20 @@ std::error_code make_error_code(errc code) noexcept
 {
     return {static_cast<int>(code), plait_category()};
 }
+
+namespace detail {
+
+std::exception_ptr shared_failure(errc code, char const* context)
+{
+    static std::mutex mutex;
+    static std::map<std::pair<errc, char const*>, std::exception_ptr> all;
+    std::lock_guard lock(mutex);
+    auto& e = all[{code, context}];
+    if (!e) e = std::make_exception_ptr(error(code, context));
+    return e;
+}
+
+} // namespace detail
 
 error::error(errc code, std::string const& context)
     : std::system_error(make_error_code(code), context)

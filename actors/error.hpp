@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <string>
 #include <system_error>
 
@@ -40,6 +41,14 @@ public:
     /// The code as the enumeration, for a `switch`.
     errc condition() const noexcept { return static_cast<errc>(code().value()); }
 };
+
+namespace detail {
+
+/// The one exception that stands for all failures with this code and context, a text that lives as long as the program:
+/// where many waits are cancelled at once, making each one's own would cost more than all the rest.
+std::exception_ptr shared_failure(errc code, char const* context);
+
+} // namespace detail
 
 } // namespace plait
 

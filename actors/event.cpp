@@ -40,10 +40,16 @@ bool event::wait_operation::begin() noexcept
     return true;
 }
 
-void event::wait_operation::await_resume()
+result<void> event::wait_operation::await_result() noexcept
 {
     waiter_.unwatch();
-    if (cancelled_ || waiter_.cancelled()) throw error(errc::cancelled, std::string("waiting for ") + kind_->name);
+    result<void> outcome;
+    if (cancelled_ || waiter_.cancelled()) {
+        outcome.fail(detail::cancelled_wait(*kind_));
+    } else {
+        outcome.emplace();
+    }
+    return outcome;
 }
 
 } // namespace plait

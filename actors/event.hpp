@@ -50,7 +50,8 @@ public:
         return true;
     }
 
-    void await_resume();
+    void await_resume() { await_result().value(); }
+    result<void> await_result() noexcept;
 
 private:
     static constexpr wait_kind an_event{"an event"};

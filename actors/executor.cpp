@@ -9,6 +9,11 @@ unsigned executor::patience() const noexcept
     return 128;
 }
 
+bool executor::serial() const noexcept
+{
+    return true;
+}
+
 namespace detail {
 
 executor*& current_executor() noexcept

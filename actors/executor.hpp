@@ -27,6 +27,9 @@ public:
 
     /// Works that one actor may run in a row before the others here get a turn.
     virtual unsigned patience() const noexcept;
+
+    /// Whether its works run one at a time. False only for what actors are placed on and no coroutine sees: a pool.
+    virtual bool serial() const noexcept;
 };
 
 namespace detail {

@@ -1,5 +1,10 @@
 #include <plait/actors/frame.hpp>
 
+#include <plait/actors/error.hpp>
+
+#include <map>
+#include <mutex>
+
 namespace plait::detail {
 
 namespace {
@@ -13,10 +18,17 @@ struct trampoline {
 
 constinit thread_local trampoline current;
 
-/// How many awaits may nest on the stack before the next child starts from the trampoline, with an empty stack.
-constexpr unsigned stack_depth = 128;
-
 } // namespace
+
+std::exception_ptr cancelled_wait(wait_kind const& kind)
+{
+    static std::mutex mutex;
+    static std::map<wait_kind const*, std::exception_ptr> all;
+    std::lock_guard lock(mutex);
+    auto& e = all[&kind];
+    if (!e) e = std::make_exception_ptr(error(errc::cancelled, std::string("waiting for ") + kind.name));
+    return e;
+}
 
 void resume(std::coroutine_handle<> h) noexcept
 {
@@ -29,23 +41,10 @@ void resume(std::coroutine_handle<> h) noexcept
     now = outer;
 }
 
-bool frame::start_child(std::coroutine_handle<> self, frame& parent, std::coroutine_handle<> continuation,
-                        task_context& context) noexcept
+bool frame::start_later(std::coroutine_handle<> self) noexcept
 {
-    context_ = &context;
-    above_.awaiter = &parent;
-    above_.continuation = continuation;
-    parent.beneath_ = reinterpret_cast<std::uintptr_t>(this);
-    depth_ = static_cast<std::uint16_t>(parent.depth_ + 1);
-    if (depth_ % stack_depth == 0 && current.running) {
-        state_ = state::suspended;
-        current.next = self;
-        return true;
-    }
-    state_ = state::starting;
-    self.resume();
-    if (state_ == state::done) return false;
-    state_ = state::suspended;
+    if (!current.running) return false;
+    current.next = self;
     return true;
 }
 
@@ -60,7 +59,7 @@ void frame::start_root(std::coroutine_handle<> self, task_context& context, void
     resume(self);
 }
 
-void frame::ended() noexcept
+void frame::give_back() noexcept
 {
     if (root_) {
         if (context_->chains) context_->chains->remove(*this);
@@ -68,9 +67,7 @@ void frame::ended() noexcept
         return;
     }
     above_.awaiter->beneath_ = 0;
-    if (state_ == state::starting) {
-        state_ = state::done;
-    } else if (current.running) {
+    if (current.running) {
         current.next = above_.continuation;
     } else {
         resume(above_.continuation);

@@ -8,6 +8,7 @@
 
 #include <coroutine>
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -70,7 +71,8 @@ public:
     {
         file_ = where.file;
         line_ = where.line;
-        beneath_ = 0;
+        // A frame that is awaited notes itself.
+        if constexpr (!requires { typename std::remove_cvref_t<Awaitable>::awaits_frame; }) beneath_ = 0;
         if constexpr (requires { std::forward<Awaitable>(awaitable).operator co_await(); }) {
             return std::forward<Awaitable>(awaitable).operator co_await();
         } else {
@@ -79,12 +81,15 @@ public:
     }
 
     /// Where the coroutine awaits, and the frame that awaits it (null for a root).
-    site where() const noexcept { return {file_, line_}; }
+    site where() const noexcept { return line_ != 0 ? site{file_, line_} : site{}; }
     frame* awaiter() const noexcept { return root_ ? nullptr : above_.awaiter; }
 
     /// While it is suspended: the frame that it awaits, or the operation, or neither, when what it awaits is not
     /// plait's.
-    frame* awaited() const noexcept { return beneath_ & 1 ? nullptr : reinterpret_cast<frame*>(beneath_); }
+    frame* awaited() const noexcept
+    {
+        return line_ == 0 || beneath_ & 1 ? nullptr : reinterpret_cast<frame*>(beneath_);
+    }
     resumption* awaited_operation() const noexcept;
     /// Noted by an operation when the coroutine suspends in it.
     void waits_for(resumption& operation) noexcept;
@@ -105,23 +110,56 @@ public:
     /// Starts the coroutine `self`, whose frame this is, as a child of `parent`. True if it has suspended, false if it
     /// has ended: then the awaiter goes on at once.
     bool start_child(std::coroutine_handle<> self, frame& parent, std::coroutine_handle<> continuation,
-                     task_context& context) noexcept;
+                     task_context& context) noexcept
+    {
+        context_ = &context;
+        above_ = {&parent, continuation};
+        parent.beneath_ = reinterpret_cast<std::uintptr_t>(this);
+        depth_ = static_cast<std::uint16_t>(parent.depth_ + 1);
+        if (depth_ % stack_depth == 0 && start_later(self)) {
+            state_ = state::suspended;
+            return true;
+        }
+        state_ = state::starting;
+        self.resume();
+        if (state_ != state::done) {
+            state_ = state::suspended;
+            return true;
+        }
+        parent.beneath_ = 0;
+        return false;
+    }
 
     /// Starts it as a root: `ended(owner)` is called when it has ended, on its executor; it may destroy the frame.
     void start_root(std::coroutine_handle<> self, task_context& context, void (*ended)(void*) noexcept,
                     void* owner) noexcept;
 
 protected:
-    frame() = default;
+    frame() noexcept {} // NOLINT(modernize-use-equals-default): a default one would have to set the union
     ~frame() = default;
 
     /// Gives control back to whoever awaits: used at the end, and by a generator at each yield.
-    void ended() noexcept;
+    void ended() noexcept
+    {
+        if (state_ == state::starting) {
+            state_ = state::done;
+        } else {
+            give_back();
+        }
+    }
 
 private:
     friend chain_list;
 
-    task_context* context_ = nullptr;
+    /// How many awaits may nest on the stack before the next child starts from the trampoline, with an empty stack.
+    static constexpr unsigned stack_depth = 128;
+    /// False where there is no trampoline.
+    static bool start_later(std::coroutine_handle<> self) noexcept;
+    void give_back() noexcept;
+
+    // What has no initial value here is set by the start or by the first await: a frame is made more often than all
+    // else.
+    task_context* context_;
     struct way_back {
         frame* awaiter;
         std::coroutine_handle<> continuation;
@@ -131,16 +169,16 @@ private:
         frame* previous;
     };
     union {
-        way_back above_{}; ///< of a child
-        listed listed_;    ///< of a root: its place in a chain_list
+        way_back above_; ///< of a child
+        listed listed_;  ///< of a root: its place in a chain_list
     };
-    void (*root_ended_)(void*) noexcept = nullptr;
-    void* root_owner_ = nullptr;
+    void (*root_ended_)(void*) noexcept;
+    void* root_owner_;
     /// The frame or the operation that it awaits; an operation is marked by bit 0. Set by whoever suspends it, cleared
     /// by its next await.
-    std::uintptr_t beneath_ = 0;
-    char const* file_ = "";
-    unsigned line_ = 0;
+    std::uintptr_t beneath_;
+    char const* file_;
+    unsigned line_ = 0;       ///< 0 before the first await: then the two above have no value
     std::uint16_t depth_ = 0; ///< of awaits, modulo its range
     /// `starting`: the awaiter is still inside await_suspend, with this frame above it on the stack.
     enum class state : unsigned char { suspended, starting, done } state_ = state::suspended;
@@ -161,6 +199,9 @@ private:
     frame* first_ = nullptr;
     frame* last_ = nullptr;
 };
+
+/// The failure of a wait of that kind that a stop has ended, one for all: "waiting for an event".
+std::exception_ptr cancelled_wait(wait_kind const& kind);
 
 /// Runs a coroutine, and then those that it makes ready by ending, until none is left. Keeps the stack flat however
 /// long the chain, without relying on tail calls.
@@ -204,7 +245,7 @@ namespace detail {
 
 inline resumption* frame::awaited_operation() const noexcept
 {
-    return beneath_ & 1 ? reinterpret_cast<resumption*>(beneath_ - 1) : nullptr;
+    return line_ != 0 && beneath_ & 1 ? reinterpret_cast<resumption*>(beneath_ - 1) : nullptr;
 }
 
 inline void frame::waits_for(resumption& operation) noexcept

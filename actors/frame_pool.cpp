@@ -1,46 +1,135 @@
 #include <plait/actors/frame_pool.hpp>
 
-#include <array>
-#include <atomic>
+#include <algorithm>
 #include <mutex>
-#include <new>
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define PLAIT_NO_POOL 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define PLAIT_NO_POOL 1
-#endif
-#endif
+#include <utility>
+#include <vector>
 
 namespace plait {
 
-namespace {
+namespace detail {
 
-[[maybe_unused]] constexpr std::size_t granule = 64;
-constexpr std::size_t classes = 16;              // up to 1 KiB; larger frames are rare and go to the heap
-[[maybe_unused]] constexpr unsigned kept = 1024; // per class and thread: bounds what a thread that only frees hoards
+constinit thread_local frame_cache* frame_cache::mine = nullptr;
 
-struct free_block {
-    free_block* next;
+/// Free memory in batches. Where it has none it cuts some from the heap.
+class memory_pool::reserve {
+public:
+    /// A chain of up to `batch` pieces, each with its count.
+    block* take(std::size_t which)
+    {
+        auto& l = lists_[which];
+        {
+            std::lock_guard lock(l.mutex);
+            if (!l.chains.empty()) {
+                auto* chain = l.chains.back();
+                l.chains.pop_back();
+                free_.fetch_sub(static_cast<std::int64_t>(chain->count), std::memory_order_relaxed);
+                return chain;
+            }
+        }
+        return cut(which);
+    }
+
+    void give(std::size_t which, block* chain) noexcept
+    {
+        auto& l = lists_[which];
+        std::lock_guard lock(l.mutex);
+        free_.fetch_add(static_cast<std::int64_t>(chain->count), std::memory_order_relaxed);
+        l.chains.push_back(chain);
+    }
+
+    /// Pieces that are alive, in whatever thread's pool, or used.
+    std::int64_t out() const noexcept
+    {
+        return cut_.load(std::memory_order_relaxed) - free_.load(std::memory_order_relaxed);
+    }
+
+private:
+    block* cut(std::size_t which)
+    {
+        constexpr std::size_t most_bytes = 16384;
+        auto const size = (which + 1) * granule;
+        auto const count = std::clamp<std::size_t>(most_bytes / size, 1, batch);
+        auto* memory = static_cast<std::byte*>(::operator new(count * size, std::align_val_t{granule}));
+        block* chain = nullptr;
+        for (std::size_t i = 0; i < count; ++i)
+            chain = ::new (memory + (count - 1 - i) * size) block{chain, i + 1};
+        cut_.fetch_add(static_cast<std::int64_t>(count), std::memory_order_relaxed);
+        return chain;
+    }
+
+    struct list {
+        std::mutex mutex;
+        std::vector<block*> chains;
+    };
+    std::array<list, classes> lists_;
+    std::atomic<std::int64_t> cut_{0};
+    std::atomic<std::int64_t> free_{0};
 };
 
-/// The pool and the counters of one thread.
-struct thread_cache {
-    std::array<free_block*, classes> free{};
-    std::array<unsigned, classes> count{};
-    std::atomic<std::int64_t> live{0}; // written by its thread only
-    thread_cache* next = nullptr;
-    thread_cache** previous = nullptr;
+std::int64_t memory_pool::free() const noexcept
+{
+    std::size_t sum = 0;
+    for (auto const& l : lists_)
+        sum += l.count.load(std::memory_order_relaxed);
+    return static_cast<std::int64_t>(sum);
+}
 
-    thread_cache();
-    ~thread_cache();
+void memory_pool::take_batch(std::size_t which, reserve& from)
+{
+    auto& l = lists_[which];
+    l.first = from.take(which);
+    l.count.store(l.first->count, std::memory_order_relaxed);
+}
+
+void memory_pool::give_batch(std::size_t which, reserve& to) noexcept
+{
+    auto& l = lists_[which];
+    auto* const newest = l.first;
+    auto const kept = newest->count - batch;
+    // The newest stay here, where they are in the processor's cache; those before them go.
+    auto* last = newest;
+    for (std::size_t i = 1; i < kept; ++i)
+        last = last->next;
+    auto* const chain = last->next;
+    last->next = nullptr;
+    for (auto* b = newest; b; b = b->next)
+        b->count -= batch;
+    l.count.store(kept, std::memory_order_relaxed);
+    to.give(which, chain);
+}
+
+void memory_pool::give_all(reserve& to) noexcept
+{
+    for (std::size_t which = 0; which < classes; ++which) {
+        auto& l = lists_[which];
+        if (l.first) to.give(which, std::exchange(l.first, nullptr));
+        l.count.store(0, std::memory_order_relaxed);
+    }
+}
+
+} // namespace detail
+
+namespace {
+
+using detail::frame_cache;
+using detail::memory_pool;
+
+/// A thread's cache, known to all.
+struct listed_cache : frame_cache {
+    listed_cache();
+    ~listed_cache();
+
+    listed_cache* next = nullptr;
+    listed_cache** previous = nullptr;
 };
 
 struct registry {
     std::mutex mutex;
-    thread_cache* first = nullptr;
-    std::atomic<std::int64_t> live{0}; // of threads that have ended, and of frames outside any cache
+    listed_cache* first = nullptr;
+    std::atomic<std::int64_t> large{0}; // frames from the heap, of threads that have ended or are about to
+    memory_pool::reserve frames;
+    memory_pool::reserve nodes;
 };
 
 registry& all() noexcept
@@ -49,11 +138,9 @@ registry& all() noexcept
     return instance;
 }
 
-/// Null before the first use and after the thread's destructors have run.
-constinit thread_local thread_cache* mine = nullptr;
 constinit thread_local bool ended = false;
 
-thread_cache::thread_cache()
+listed_cache::listed_cache()
 {
     auto& r = all();
     std::lock_guard lock(r.mutex);
@@ -63,40 +150,69 @@ thread_cache::thread_cache()
     r.first = this;
 }
 
-thread_cache::~thread_cache()
+listed_cache::~listed_cache()
 {
     mine = nullptr;
     ended = true;
-    for (auto* block : free) {
-        while (block) {
-            auto* after = block->next;
-            ::operator delete(block);
-            block = after;
-        }
-    }
     auto& r = all();
     std::lock_guard lock(r.mutex);
     *previous = next;
     if (next) next->previous = previous;
-    r.live.fetch_add(live.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    r.large.fetch_add(large.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    frames.give_all(r.frames);
+    nodes.give_all(r.nodes);
 }
 
-thread_cache* cache() noexcept
+/// Null where the thread is about to end.
+frame_cache* cache()
 {
-    if (!mine && !ended) {
-        thread_local thread_cache instance;
-        mine = &instance;
+    if (!frame_cache::mine && !ended) {
+        thread_local listed_cache instance;
+        frame_cache::mine = &instance;
     }
-    return mine;
+    return frame_cache::mine;
 }
 
-void count(int change) noexcept
+bool pooled_size([[maybe_unused]] std::size_t size) noexcept
+{
+#ifdef PLAIT_FRAMES_ON_HEAP
+    return false;
+#else
+    return size <= memory_pool::classes * memory_pool::granule;
+#endif
+}
+
+void count_large(int change)
 {
     if (auto* c = cache()) {
-        c->live.store(c->live.load(std::memory_order_relaxed) + change, std::memory_order_relaxed);
+        c->large.store(c->large.load(std::memory_order_relaxed) + change, std::memory_order_relaxed);
     } else {
-        all().live.fetch_add(change, std::memory_order_relaxed);
+        all().large.fetch_add(change, std::memory_order_relaxed);
     }
+}
+
+/// What is about to end has no pool of its own: it borrows one for the moment.
+void* take(memory_pool* from, memory_pool::reserve& all, std::size_t size)
+{
+    auto const which = (size - 1) / memory_pool::granule;
+    memory_pool borrowed;
+    auto& pool = from ? *from : borrowed;
+    pool.take_batch(which, all);
+    auto* memory = pool.take(which);
+    borrowed.give_all(all);
+    return memory;
+}
+
+void give(memory_pool* to, memory_pool::reserve& all, void* memory, std::size_t size) noexcept
+{
+    auto const which = (size - 1) / memory_pool::granule;
+    memory_pool borrowed;
+    auto& pool = to ? *to : borrowed;
+    if (!pool.give(which, memory)) {
+        pool.give_batch(which, all);
+        pool.give(which, memory);
+    }
+    borrowed.give_all(all);
 }
 
 } // namespace
@@ -105,60 +221,51 @@ std::int64_t live_frames() noexcept
 {
     auto& r = all();
     std::lock_guard lock(r.mutex);
-    auto sum = r.live.load(std::memory_order_relaxed);
-    for (auto* c = r.first; c; c = c->next) {
-        sum += c->live.load(std::memory_order_relaxed);
-    }
+    auto sum = r.large.load(std::memory_order_relaxed) + r.frames.out();
+    for (auto* c = r.first; c; c = c->next)
+        sum += c->large.load(std::memory_order_relaxed) - c->frames.free();
     return sum;
 }
 
 namespace detail {
 
-void* allocate_node(std::size_t size)
+void* allocate_frame_slowly(std::size_t size)
 {
-#ifndef PLAIT_NO_POOL
-    auto index = (size - 1) / granule;
-    if (index < classes) {
-        if (auto* c = cache()) {
-            if (auto* block = c->free[index]) {
-                c->free[index] = block->next;
-                --c->count[index];
-                return block;
-            }
-        }
-        return ::operator new((index + 1) * granule);
-    }
-#endif
-    return ::operator new(size);
-}
-
-void free_node(void* memory, [[maybe_unused]] std::size_t size) noexcept
-{
-#ifndef PLAIT_NO_POOL
-    auto index = (size - 1) / granule;
-    if (index < classes) {
+    if (pooled_size(size)) {
         auto* c = cache();
-        if (c && c->count[index] < kept) {
-            c->free[index] = ::new (memory) free_block{c->free[index]};
-            ++c->count[index];
-            return;
-        }
+        return take(c ? &c->frames : nullptr, all().frames, size);
     }
-#endif
-    ::operator delete(memory);
-}
-
-void* allocate_frame(std::size_t size)
-{
-    auto* memory = allocate_node(size);
-    count(1);
+    auto* memory = ::operator new(size);
+    count_large(1);
     return memory;
 }
 
-void free_frame(void* memory, std::size_t size) noexcept
+void free_frame_slowly(void* memory, std::size_t size) noexcept
 {
-    count(-1);
-    free_node(memory, size);
+    if (pooled_size(size)) {
+        auto* c = cache();
+        give(c ? &c->frames : nullptr, all().frames, memory, size);
+        return;
+    }
+    count_large(-1);
+    ::operator delete(memory);
+}
+
+void* allocate_node_slowly(std::size_t size)
+{
+    if (!pooled_size(size)) return ::operator new(size, std::align_val_t{memory_pool::granule});
+    auto* c = cache();
+    return take(c ? &c->nodes : nullptr, all().nodes, size);
+}
+
+void free_node_slowly(void* memory, std::size_t size) noexcept
+{
+    if (pooled_size(size)) {
+        auto* c = cache();
+        give(c ? &c->nodes : nullptr, all().nodes, memory, size);
+    } else {
+        ::operator delete(memory, std::align_val_t{memory_pool::granule});
+    }
 }
 
 } // namespace detail

@@ -19,4 +19,9 @@ void keep_for_good(void* what) noexcept
 machine::~machine() = default;
 machine::guest::~guest() = default;
 
+std::exception_ptr machine::guest::why() const noexcept
+{
+    return nullptr;
+}
+
 } // namespace plait::detail

@@ -6,6 +6,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -26,6 +27,8 @@ public:
     virtual ~machine();
 
     virtual bool simulated() const noexcept = 0;
+    /// Whether a loop is a thread, so that a work on it may block.
+    virtual bool has_threads() const noexcept { return !simulated(); }
     virtual plait::clock& clock() noexcept = 0;
     virtual std::uint64_t random_seed() = 0;
 
@@ -40,18 +43,21 @@ public:
     virtual bool owns(executor const& place) noexcept = 0;
 
     enum class outcome : std::uint8_t {
-        ended,   ///< by `end`
-        stuck,   ///< nothing can happen any more that would call it
-        endless, ///< more has happened than the simulation allows
+        ended,       ///< by `end`
+        stuck,       ///< nothing can happen any more that would call it
+        endless,     ///< more has happened than the simulation allows
+        interrupted, ///< by what is not plait's, as `why` tells; the next call goes on to the end
     };
-    /// The calling thread as a place, for as long as the result lives.
+    /// A place for a task that the calling thread waits for: this thread, where that can be.
     class guest {
     public:
         virtual ~guest();
         virtual executor& place() noexcept = 0;
-        /// Runs works until `end`, and then what is still queued. Only a simulation knows the other outcomes, after
-        /// which it may be called again.
+        /// Runs works until `end`, and then what is still queued. After another outcome, which a thread of plait's own
+        /// doesn't know, it may be called again.
         virtual outcome run() = 0;
+        /// Why it was interrupted.
+        virtual std::exception_ptr why() const noexcept;
         /// Ends `run`; on the place.
         virtual void end() noexcept = 0;
     };

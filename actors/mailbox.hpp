@@ -62,11 +62,14 @@ public:
         return newest_.compare_exchange_strong(expected, idle(), std::memory_order_release, std::memory_order_relaxed);
     }
 
+    /// Whether the consumer sleeps and nothing is queued. What was true may be false at once.
+    bool is_idle() const noexcept { return newest_.load(std::memory_order_relaxed) == idle(); }
+
     /// Makes the caller the consumer if the consumer is idle.
     bool try_wake() noexcept
     {
         auto* expected = idle();
-        return newest_.load(std::memory_order_relaxed) == expected &&
+        return is_idle() &&
                newest_.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel, std::memory_order_relaxed);
     }
 

@@ -53,7 +53,7 @@ struct method_traits<R (C::*)(Ps...) const noexcept> : method_shape<R, C, Ps...>
 
 /// `&ns::type::method` as written by the compiler, without the ampersand.
 template<auto Method>
-constexpr std::string_view method_name() noexcept
+consteval std::string_view method_name() noexcept
 {
     std::string_view text = __PRETTY_FUNCTION__;
     auto first = text.find("Method = ");
@@ -65,7 +65,7 @@ constexpr std::string_view method_name() noexcept
 }
 
 template<class A>
-constexpr std::string_view type_name() noexcept
+consteval std::string_view type_name() noexcept
 {
     std::string_view text = __PRETTY_FUNCTION__;
     auto first = text.find("A = ");

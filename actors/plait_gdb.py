@@ -105,6 +105,9 @@ def chain(frame):
     """The lines of a chain of awaits, from its root down."""
     lines = []
     while True:
+        if frame["line_"] == 0:  # nothing else of it is set before its first await
+            lines.append("not awaiting yet")
+            return lines
         lines.append(place(frame["file_"], frame["line_"]))
         beneath = frame["beneath_"]
         if beneath == 0 or beneath & 1:

@@ -1,12 +1,35 @@
 #include <plait/actors/result.hpp>
 
+#include <cstring>
 #include <new>
+#include <typeinfo>
 
 namespace plait {
+
+namespace {
+
+/// plait's own error in an exception, found without throwing it again, which would cost a thousand times as much. Null
+/// when there is another one, or where the standard library does not tell.
+error const* own_error([[maybe_unused]] std::exception_ptr const& failure) noexcept
+{
+#ifdef __GLIBCXX__
+    if (*failure.__cxa_exception_type() == typeid(error)) {
+        // All that an exception_ptr is there: the address of the exception.
+        static_assert(sizeof failure == sizeof(void*));
+        error const* found = nullptr;
+        std::memcpy(&found, &failure, sizeof found);
+        return found;
+    }
+#endif
+    return nullptr;
+}
+
+} // namespace
 
 std::error_code code_of(std::exception_ptr const& failure) noexcept
 {
     if (!failure) return {};
+    if (auto const* own = own_error(failure)) return own->code();
     try {
         std::rethrow_exception(failure);
     } catch (std::system_error const& e) {

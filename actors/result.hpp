@@ -48,7 +48,8 @@ public:
     /// The value; throws what the operation threw. An rvalue gives its value away.
     T value() &&
     {
-        if (error_) std::rethrow_exception(std::move(error_));
+        if (error_) [[unlikely]]
+            raise();
         assert(value_ && "the operation has not ended");
         if constexpr (std::is_reference_v<T>) {
             return static_cast<T>(**value_);
@@ -82,14 +83,15 @@ public:
         }
     }
     void fail(std::exception_ptr failure) noexcept { error_ = std::move(failure); }
-    void fail(errc code, char const* context) noexcept
-    {
-        error_ = std::make_exception_ptr(plait::error(code, context));
-    }
+    /// `context` lives as long as the program.
+    void fail(errc code, char const* context) { error_ = detail::shared_failure(code, context); }
 
 private:
+    /// Out of the way of the value.
+    [[noreturn, gnu::cold, gnu::noinline]] void raise() { std::rethrow_exception(std::move(error_)); }
+
+    std::exception_ptr error_; // first: in a frame it is cleared together with what stands before it
     std::optional<stored> value_;
-    std::exception_ptr error_;
 };
 
 } // namespace plait

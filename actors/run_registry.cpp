@@ -40,10 +40,16 @@ void run_registry::with(std::uint64_t number, std::function<void(run_entry&)> co
 
 void run_registry::remove(run_entry& e) noexcept
 {
-    std::lock_guard lock(mutex_);
-    (e.previous ? e.previous->next : first_) = e.next;
-    if (e.next) e.next->previous = e.previous;
-    if (!first_) empty_.notify_all();
+    work* then = nullptr;
+    {
+        std::lock_guard lock(mutex_);
+        (e.previous ? e.previous->next : first_) = e.next;
+        if (e.next) e.next->previous = e.previous;
+        if (first_) return;
+        empty_.notify_all();
+        then = std::exchange(then_, nullptr);
+    }
+    if (then) then->run(*then);
 }
 
 void run_registry::request_stop_locked() noexcept
@@ -62,6 +68,20 @@ void run_registry::stop_all(machine& below) noexcept
         request_stop_locked();
     }
     below.wait(mutex_, empty_, [&] { return !first_; });
+}
+
+void run_registry::stop_all(work& then) noexcept
+{
+    {
+        std::lock_guard lock(mutex_);
+        ending_ = true;
+        if (first_) {
+            then_ = &then;
+            request_stop_locked();
+            return;
+        }
+    }
+    then.run(then);
 }
 
 void run_registry::fail(std::exception_ptr failure) noexcept

@@ -37,6 +37,8 @@ public:
 
     /// Asks every task, also later ones, to stop, and returns when none is left.
     void stop_all(machine& below) noexcept;
+    /// The same without waiting: `then` runs when none is left, on the thread of the last.
+    void stop_all(work& then) noexcept;
 
     /// Keeps the first failure and stops what runs.
     void fail(std::exception_ptr failure) noexcept;
@@ -50,6 +52,7 @@ private:
     std::condition_variable empty_;
     run_entry* first_ = nullptr;
     std::uint64_t added_ = 0;
+    work* then_ = nullptr;
     bool ending_ = false;
     std::exception_ptr failure_;
 };

@@ -85,6 +85,22 @@ runtime::~runtime()
     state_->orphan_all();
 }
 
+void runtime::wind_down(work& then) noexcept
+{
+    struct actors_next : work {
+        state* all = nullptr;
+        work* then = nullptr;
+    };
+    auto* next = new actors_next;
+    next->all = state_.get();
+    next->then = &then;
+    next->run = [](work& self) noexcept {
+        std::unique_ptr<actors_next> next(&static_cast<actors_next&>(self));
+        next->all->stop_all(*next->then);
+    };
+    state_->runs.stop_all(*next);
+}
+
 void runtime::drive(job_base& job, stop_token stop)
 {
     using outcome = detail::machine::outcome;
@@ -149,8 +165,10 @@ void runtime::drive(job_base& job, stop_token stop)
         }
     }
     state_->runs.remove(r->entry);
+    auto const why = r->here->why();
     r.reset();
     if (auto failure = state_->runs.take_failure()) std::rethrow_exception(failure);
+    if (how == outcome::interrupted) std::rethrow_exception(why);
     if (how == outcome::stuck) throw error(errc::deadlock, "every task waits for another one");
     if (how == outcome::endless) throw error(errc::deadlock, "it goes on and gets nowhere");
 }
@@ -176,6 +194,11 @@ executor& runtime::pool() noexcept
 bool runtime::simulated() const noexcept
 {
     return state_->below->simulated();
+}
+
+bool runtime::has_threads() const noexcept
+{
+    return state_->below->has_threads();
 }
 
 plait::clock& runtime::clock() noexcept

@@ -106,6 +106,8 @@ public:
 
     /// Whether it stands on a simulation: one thread, which may not block.
     bool simulated() const noexcept;
+    /// Whether a loop of new_loop() is a thread of its own, so that a work on it may block.
+    bool has_threads() const noexcept;
     plait::clock& clock() noexcept;
     /// Unpredictable bits from the system.
     std::uint64_t random_seed();
@@ -124,6 +126,10 @@ public:
     /// For `async_start`, `dump` and `shutdown`: the tasks that were started from outside, and the actors.
     detail::run_registry& runs() noexcept;
     std::shared_ptr<detail::actor_registry> registry() noexcept;
+
+    /// For `asio_runtime`: stops and joins tasks and actors in the destructor's order, without blocking. `then` runs on
+    /// whatever ended last, and only enqueues. Nothing is started meanwhile or later.
+    void wind_down(work& then) noexcept;
 
 private:
     friend supervisor;

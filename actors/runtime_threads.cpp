@@ -92,6 +92,8 @@ public:
         ready_.notify_one();
     }
 
+    bool serial() const noexcept override { return false; }
+
 private:
     void serve()
     {
@@ -150,11 +152,7 @@ public:
     bool simulated() const noexcept override { return false; }
     plait::clock& clock() noexcept override { return clock_; }
 
-    std::uint64_t random_seed() override
-    {
-        std::random_device device;
-        return std::uint64_t{device()} << 32 | device();
-    }
+    std::uint64_t random_seed() override { return unpredictable_bits(); }
 
     executor& pool() noexcept override { return *pool_; }
 
@@ -231,6 +229,12 @@ private:
 };
 
 } // namespace
+
+std::uint64_t unpredictable_bits()
+{
+    std::random_device device;
+    return std::uint64_t{device()} << 32 | device();
+}
 
 std::unique_ptr<machine> make_thread_machine(runtime_options const& options)
 {

@@ -2,6 +2,7 @@
 
 #include <plait/actors/machine.hpp>
 
+#include <cstdint>
 #include <memory>
 
 namespace plait {
@@ -12,6 +13,9 @@ namespace detail {
 
 /// A machine of real threads, as `options` say.
 std::unique_ptr<machine> make_thread_machine(runtime_options const& options);
+
+/// From the system.
+std::uint64_t unpredictable_bits();
 
 } // namespace detail
 

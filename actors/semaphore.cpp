@@ -98,9 +98,19 @@ bool semaphore::acquire_operation::begin() noexcept
 
 semaphore::permit semaphore::acquire_operation::await_resume()
 {
+    return await_result().value();
+}
+
+result<semaphore::permit> semaphore::acquire_operation::await_result() noexcept
+{
     on_stop_.reset();
-    if (cancelled_ || request_.cancelled()) throw error(errc::cancelled, "acquiring a semaphore");
-    return permit(semaphore_, request_.units);
+    result<permit> outcome;
+    if (cancelled_ || request_.cancelled()) {
+        outcome.fail(errc::cancelled, "acquiring a semaphore");
+    } else {
+        outcome.emplace(permit(semaphore_, request_.units));
+    }
+    return outcome;
 }
 
 } // namespace plait

@@ -115,6 +115,7 @@ public:
     }
 
     permit await_resume();
+    result<permit> await_result() noexcept;
 
 private:
     /// A stop takes the request out, and those behind it may then have room.

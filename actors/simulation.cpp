@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cassert>
 #include <list>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -89,6 +90,9 @@ private:
     bool fits_ = true;
 };
 
+/// So many of the oldest works of a pool are what a step chooses from: a crowd costs no more than that.
+constexpr std::uint32_t most_ways = 256;
+
 /// Works that are ready at one place.
 class place final : public event_loop {
 public:
@@ -100,7 +104,7 @@ public:
 
     std::uint32_t number() const noexcept { return number_; }
     /// Ways to go on here: the oldest work, or any where nothing keeps them in order; and the devices.
-    std::uint32_t ways() const noexcept { return works() + (asked_ && !pollers_.empty() ? 1 : 0); }
+    std::uint32_t ways() const noexcept { return held_until_ ? 0 : works() + (asked_ && !pollers_.empty() ? 1 : 0); }
 
     void go(std::uint32_t way, bool direct_calls)
     {
@@ -119,15 +123,45 @@ public:
         works_.push_back(w);
         ++ready_;
     }
+
+    /// Does not go that way until a time: all of it waits where order is kept, else only that work.
+    void hold(std::uint32_t way, time_point until)
+    {
+        if (serial_) {
+            held_until_ = until;
+        } else {
+            held_.push_back({until, take(way)});
+        }
+    }
+    /// When something that is held may go on.
+    std::optional<time_point> next_release() const noexcept
+    {
+        auto first = held_until_;
+        for (auto const& h : held_)
+            first = std::min(first.value_or(h.until), h.until);
+        return first;
+    }
+    void release(time_point now) noexcept
+    {
+        if (held_until_ && *held_until_ <= now) held_until_.reset();
+        std::erase_if(held_, [&](held const& h) {
+            if (h.until > now) return false;
+            post(*h.what);
+            return true;
+        });
+    }
+
     /// Runs what is queued, for the last time.
     void run_out() noexcept
     {
+        release(time_point::max());
         while (ready_ > 0)
             run_work(0);
     }
 
     /// So that each work of an actor is a step.
     unsigned patience() const noexcept override { return 1; }
+    bool serial() const noexcept override { return serial_; }
 
     void attach(poller& p) override
     {
@@ -137,9 +171,9 @@ public:
     void detach(poller& p) noexcept override { std::erase(pollers_, &p); }
 
 private:
-    std::uint32_t works() const noexcept { return serial_ ? std::min<std::uint32_t>(ready_, 1) : ready_; }
+    std::uint32_t works() const noexcept { return std::min(ready_, serial_ ? 1 : most_ways); }
 
-    void run_work(std::uint32_t which) noexcept
+    work* take(std::uint32_t which) noexcept
     {
         detail::work_list before;
         for (; which > 0; --which)
@@ -147,6 +181,12 @@ private:
         auto* w = works_.pop_front();
         works_.prepend(before);
         --ready_;
+        return w;
+    }
+
+    void run_work(std::uint32_t which) noexcept
+    {
+        auto* w = take(which);
         asked_ = true;
         w->run(*w);
     }
@@ -166,6 +206,42 @@ private:
     std::uint32_t ready_ = 0;
     std::vector<poller*> pollers_;
     bool asked_ = false; ///< the devices may have something to do
+
+    struct held {
+        time_point until;
+        work* what;
+    };
+    std::vector<held> held_;
+    std::optional<time_point> held_until_;
+};
+
+/// Virtual time. Some of those who are due may be let sleep on.
+class virtual_clock final : public clock {
+public:
+    time_point now() const noexcept override { return now_; }
+
+    /// Moves on to `t`; `late` gives how late each is who is due then.
+    template<class Late>
+    void pass(time_point t, Late late) noexcept
+    {
+        now_ = std::max(now_, t);
+        detail::work_list due;
+        take_due(now_, due);
+        while (auto* w = due.pop_front()) {
+            auto& sleeper = static_cast<detail::timer&>(*w);
+            auto const by = sleeper.late ? duration::zero() : late();
+            if (by > duration::zero()) {
+                put_off(sleeper, detail::later(now_, by));
+            } else {
+                sleeper.post();
+            }
+        }
+    }
+
+private:
+    void earliest_changed() noexcept override {}
+
+    time_point now_;
 };
 
 } // namespace
@@ -178,6 +254,10 @@ public:
         : slowness_(options.slowness)
         , longest_stall_(options.longest_stall)
         , direct_calls_(options.direct_calls)
+        , late_timers_(options.late_timers)
+        , latest_(options.latest)
+        , held_places_(options.held_places)
+        , longest_hold_(options.longest_hold)
         , most_steps_(options.most_steps)
         , seeded_(options.seed)
         , random_(~options.seed)
@@ -221,6 +301,15 @@ public:
         for (auto const last = steps_ + most_steps_; steps_ < last && step();) {
         }
     }
+
+    std::shared_ptr<void const> sometimes(std::uint32_t one_in, std::function<void()> action)
+    {
+        auto what = std::make_shared<occasion>(occasion{one_in, std::move(action)});
+        occasions_.push_back(what);
+        return what;
+    }
+
+    std::uint32_t choose(std::uint32_t n) noexcept { return n == 1 ? 0 : chooser_.choose(n); }
 
     /// Whether something in it can't be ended.
     bool left_behind() const noexcept { return left_behind_; }
@@ -268,7 +357,45 @@ private:
         trace_ ^= trace_ >> 29;
     }
 
-    std::uint32_t choose(std::uint32_t n) noexcept { return n == 1 ? 0 : chooser_.choose(n); }
+    /// Something that happens now and then. Where all orders are run, the first are those without it.
+    bool happens(std::uint32_t one_in) noexcept { return one_in > 0 && choose(one_in) == one_in - 1; }
+
+    /// Some part of `longest`, all of it at most.
+    duration part(duration longest) noexcept
+    {
+        auto const n = static_cast<std::int64_t>(choose(1000)) + 1;
+        return longest / 1000 * n + longest % 1000 * n / 1000;
+    }
+
+    void let_happen() noexcept
+    {
+        for (std::size_t i = 0; i < occasions_.size(); ++i) {
+            auto const what = occasions_[i].lock();
+            if (!what || !happens(what->one_in)) continue;
+            note(~std::uint64_t{i});
+            what->action();
+        }
+        std::erase_if(occasions_, [](auto const& o) { return o.expired(); });
+    }
+
+    /// When something happens by itself.
+    std::optional<time_point> next_time() noexcept
+    {
+        auto next = clock_.next_due();
+        if (held_places_ == 0) return next;
+        for (auto const& p : places_)
+            if (auto const at = p.next_release()) next = std::min(next.value_or(*at), *at);
+        return next;
+    }
+
+    void pass(time_point t) noexcept
+    {
+        clock_.pass(t, [&] { return happens(late_timers_) ? part(latest_) : duration::zero(); });
+        if (held_places_ > 0)
+            for (auto& p : places_)
+                p.release(clock_.now());
+        note(static_cast<std::uint64_t>(clock_.now().time_since_epoch().count()));
+    }
 
     /// Does one thing. False when there is nothing, now or later.
     bool step() noexcept
@@ -278,21 +405,26 @@ private:
             over->run_out();
             places_.erase(over);
         }
+        let_happen();
         std::uint32_t ways = 0;
         for (auto const& p : places_)
             ways += p.ways();
-        auto const due = clock_.next_due();
+        auto const due = next_time();
         bool const sleeps = due && *due != time_point::max(); // that is how long those sleep who wait for a stop only
         bool const may_be_late = ways > 0 && slowness_ > 0 && sleeps && *due - clock_.now() <= longest_stall_;
         if (ways == 0 || (may_be_late && choose(slowness_) == 0)) {
             if (!sleeps) return false;
-            clock_.advance_to_next();
             ++steps_;
-            note(static_cast<std::uint64_t>(clock_.now().time_since_epoch().count()));
+            pass(*due);
             return true;
         }
         ++steps_;
+        bool const held = happens(held_places_);
         auto chosen = choose(ways);
+        if (held) {
+            hold(chosen);
+            return true;
+        }
         auto const direct = direct_calls_ && choose(2) == 0;
         for (auto& p : places_) {
             if (chosen < p.ways()) {
@@ -305,17 +437,40 @@ private:
         return true;
     }
 
+    void hold(std::uint32_t chosen) noexcept
+    {
+        auto const until = detail::later(clock_.now(), part(longest_hold_));
+        for (auto& p : places_) {
+            if (chosen < p.ways()) {
+                note(~(std::uint64_t{p.number()} << 32 | chosen));
+                p.hold(chosen, until);
+                return;
+            }
+            chosen -= p.ways();
+        }
+    }
+
+    struct occasion {
+        std::uint32_t one_in;
+        std::function<void()> action;
+    };
+
     std::uint32_t const slowness_;
     duration const longest_stall_;
     bool const direct_calls_;
+    std::uint32_t const late_timers_;
+    duration const latest_;
+    std::uint32_t const held_places_;
+    duration const longest_hold_;
     std::uint64_t const most_steps_;
-    manual_clock clock_;
+    virtual_clock clock_;
     seeded_chooser seeded_;
     split_mix random_;
     plait::chooser& chooser_;
     std::list<place> places_;
     std::uint32_t next_place_ = 0;
     std::vector<event_loop*> ended_;
+    std::vector<std::weak_ptr<occasion const>> occasions_;
     place& pool_;
     bool left_behind_ = false;
     std::uint64_t steps_ = 0;
@@ -334,6 +489,16 @@ simulation::~simulation()
 {
     // What can't be ended can't be destroyed either.
     if (world_->left_behind()) detail::keep_for_good(home_.release());
+}
+
+simulation::fault simulation::sometimes(std::uint32_t one_in, std::function<void()> action)
+{
+    return fault(world_->sometimes(one_in, std::move(action)));
+}
+
+std::uint32_t simulation::choose(std::uint32_t n) noexcept
+{
+    return world_->choose(n);
 }
 
 time_point simulation::now() const noexcept
@@ -359,6 +524,19 @@ void follow(scripted_chooser& script, simulation_options& options)
     options.chooser = &script;
     options.slowness = 0;
     options.direct_calls = false;
+    options.late_timers = 0;
+    options.held_places = 0;
+}
+
+std::string text_of(std::exception_ptr const& failure)
+{
+    try {
+        std::rethrow_exception(failure);
+    } catch (std::exception const& e) {
+        return e.what();
+    } catch (...) {
+        return "an exception that is no std::exception";
+    }
 }
 
 /// What `body` throws in a simulation of `options`, or null.
@@ -389,6 +567,7 @@ exploration explore_seeds(std::function<void(simulation&)> const& body, std::uin
 exploration explore_all(std::function<void(simulation&)> const& body, std::uint64_t most, simulation_options options)
 {
     exploration found;
+    found.orders = true;
     scripted_chooser script({});
     follow(script, options);
     while (found.runs < most && !found.complete && !found.failure) {
@@ -404,6 +583,23 @@ exploration explore_all(std::function<void(simulation&)> const& body, std::uint6
         }
     }
     return found;
+}
+
+std::string describe(exploration const& found)
+{
+    auto const runs = std::to_string(found.runs);
+    if (!found.failure) {
+        if (!found.orders) return "no seed of " + runs + " failed";
+        return (found.complete ? "none of the " : "none of the first ") + runs + " orders failed";
+    }
+    if (!found.orders) {
+        auto const seed = std::to_string(found.seed);
+        return "seed " + seed + " failed: " + text_of(found.failure) + "\nagain: explore_seeds(body, " + seed + ", 1)";
+    }
+    std::string choices;
+    for (auto c : found.choices)
+        choices += (choices.empty() ? "" : ", ") + std::to_string(c);
+    return "order " + runs + " failed: " + text_of(found.failure) + "\nagain: replay(body, {" + choices + "})";
 }
 
 void replay(std::function<void(simulation&)> const& body, std::vector<std::uint32_t> choices,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,13 @@ struct simulation_options : runtime_hooks {
     /// Whether an ask of an idle actor on the same thread may be a direct call, as it is on a real machine. Each step
     /// then chooses; without, every ask is a message, and there are fewer runs to explore.
     bool direct_calls = true;
+    /// Faults, such as every real machine has. One timer in so many fires late, by `latest` at most. 0: none.
+    std::uint32_t late_timers = 0;
+    duration latest = std::chrono::milliseconds(100);
+    /// One step in so many holds back a loop, or an actor of the pool, for `longest_hold` at most, while all others go
+    /// on: a thread that the system does not run. 0: none.
+    std::uint32_t held_places = 0;
+    duration longest_hold = std::chrono::seconds(1);
     /// After so many steps a run is over: errc::deadlock, since something goes on for ever without getting anywhere.
     /// Its end may take as many again.
     std::uint64_t most_steps = 10'000'000;
@@ -48,6 +56,17 @@ struct simulation_options : runtime_hooks {
 /// thread that made it, and nothing may come in from another one.
 class simulation {
 public:
+    /// An action that may happen; not any more when this has gone.
+    class fault {
+    private:
+        friend simulation;
+        explicit fault(std::shared_ptr<void const> action) noexcept
+            : action_(std::move(action))
+        {
+        }
+        std::shared_ptr<void const> action_;
+    };
+
     explicit simulation(simulation_options options = {});
     ~simulation();
 
@@ -60,6 +79,15 @@ public:
     {
         return home_->run(std::move(t));
     }
+
+    /// Calls `action` before a step, with a chance of one in `one_in`, for as long as the result lives. It is for
+    /// faults: it stops or crashes an actor, closes a channel, requests a stop, or does anything else that another
+    /// thread could do, and does not throw. Never for 0.
+    [[nodiscard]] fault sometimes(std::uint32_t one_in, std::function<void()> action);
+
+    /// A number below `n`, which is not 0, from the same source as the order: for what an action, or a test, leaves
+    /// open.
+    std::uint32_t choose(std::uint32_t n) noexcept;
 
     /// Virtual time; it begins at 0.
     time_point now() const noexcept;
@@ -76,6 +104,7 @@ private:
 /// What an exploration has found.
 struct exploration {
     std::uint64_t runs = 0;
+    bool orders = false;                ///< all orders were explored, not seeds
     bool complete = false;              ///< every interleaving was run
     std::exception_ptr failure;         ///< the first, or null
     std::uint64_t seed = 0;             ///< of the last run, when seeds were explored: the one that failed
@@ -87,11 +116,15 @@ exploration explore_seeds(std::function<void(simulation&)> const& body, std::uin
                           simulation_options options = {});
 
 /// Runs `body` in every order that its steps can have, or the first `most` of them in depth-first order; stops at the
-/// first that throws. Time passes only when nothing else can happen, and asks are messages. For a handful of steps: the
+/// first that throws. Time passes only when nothing else can happen, asks are messages, and no faults of the options
+/// happen. For a handful of steps: the
 /// number of orders grows as a factorial. `body` must depend on nothing but the order (else errc::invalid_argument is
 /// the failure), and must not poll: the first order tried starves whoever it polls for.
 exploration explore_all(std::function<void(simulation&)> const& body, std::uint64_t most,
                         simulation_options options = {});
+
+/// What was found, in words, and how to see a failure again.
+std::string describe(exploration const& found);
 
 /// Runs `body` once more as a failed exploration did. error(errc::invalid_argument) when it, or the options, are
 /// others.

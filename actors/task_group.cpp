@@ -24,6 +24,20 @@ void task_group::start(work& starter) noexcept
     context_.exec->post(starter);
 }
 
+void task_group::start_now(work& starter) noexcept
+{
+    static constexpr unsigned most_nested = 32;
+    static constinit thread_local unsigned nested = 0;
+    if (nested == most_nested) {
+        start(starter);
+        return;
+    }
+    ++running_;
+    ++nested;
+    starter.run(starter);
+    --nested;
+}
+
 void task_group::ended() noexcept
 {
     if (--running_ == 0 && joining_) std::exchange(joining_, nullptr)->post();

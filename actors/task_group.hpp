@@ -18,6 +18,9 @@ public:
 
     /// Posts what starts one of them; `ended` follows once for it.
     void start(work& starter) noexcept;
+    /// The same inside the call, so that a tree of groups is walked depth first, with as many frames alive as it is
+    /// deep; posts when that nests too deep for the stack.
+    void start_now(work& starter) noexcept;
     /// One has ended, on the group's executor.
     void ended() noexcept;
 

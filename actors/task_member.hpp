@@ -63,7 +63,7 @@ public:
     {
         group_ = &g;
         run = [](work& self) noexcept { static_cast<member&>(self).begin(); };
-        g.start(*this);
+        g.start_now(*this);
     }
 
     /// When it has ended.

@@ -15,7 +15,7 @@ public:
 
 task<bool> sleep(clock& c, duration limit)
 {
-    co_return co_await quiet_sleep(c, later(c.now(), limit));
+    co_return co_await quiet_sleep(c, limit);
 }
 
 task<bool> sleep(clock& c, time_point due)

@@ -137,7 +137,7 @@ task<long> leaves(int depth)
 task<long> nested(int depth)
 {
     if (depth == 0) co_return 0;
-    auto below = co_await when_all(nested(depth - 1));
+    auto below = co_await when_all(group_in_group(depth - 1));
     co_return std::get<0>(below) + 1;
 }
 
@@ -153,4 +153,34 @@ CO_TEST_CASE("groups nest as deep as memory allows")
 {
     auto depth = co_await nested(100'000);
     CHECK(depth == 100'000);
+}
+
+namespace {
+
+task<int> group_in_group(int depth)
+{
+    if (depth == 0) co_return 1;
+    auto const one = co_await when_all(group_in_group(depth - 1));
+    co_return std::get<0>(one);
+}
+
+} // namespace
+
+CO_TEST_CASE("groups within groups within groups need no deep stack")
+{
+    CHECK(co_await group_in_group(100'000) == 1);
+}
+
+CO_TEST_CASE("the tasks of a group start in their order, each before the next, and before the caller goes on")
+{
+    std::vector<int> order;
+    auto step = [&](int n) -> task<> {
+        order.push_back(n);
+        co_await this_task::yield();
+        order.push_back(10 + n);
+    };
+    auto first = step(1);
+    auto second = step(2);
+    co_await when_all(std::move(first), std::move(second));
+    CHECK(order == std::vector{1, 2, 11, 12});
 }

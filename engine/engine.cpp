@@ -154,7 +154,7 @@ task<engine> open(runtime& home, engine_options options, progress report)
     auto all = lay_out(file, options);
     auto info = describe_engine(file, all);
 
-    auto const all_threads = home.simulated() ? 1U : runtime::available_cpus();
+    auto const all_threads = home.has_threads() ? runtime::available_cpus() : 1U;
     auto threads = options.threads == 0 ? all_threads : options.threads;
     auto pool = std::make_shared<host::compute_pool>(home, threads);
     auto device = std::make_unique<host::host_device>(pool, static_cast<std::size_t>(all.memory.memory));

@@ -112,7 +112,7 @@ int run(chat::settings given)
 {
     if (given.show_plan) return show_plan(given.engine);
     auto const where = chat::surroundings::of_process(given.prompt.has_value());
-    chat::stop_signals const to_stop;
+    chat::held_signals const to_stop;
     std::optional<chat::terminal> screen;
     if (where.interactive) screen.emplace();
 

@@ -1,5 +1,6 @@
 #include <plait/apps/chat/program.hpp>
 
+#include <plait/actors/dump.hpp>
 #include <plait/actors/error.hpp>
 #include <plait/apps/chat/context.hpp>
 #include <plait/apps/chat/printable.hpp>
@@ -70,11 +71,11 @@ surroundings surroundings::of_process(bool given)
     return out;
 }
 
-program::program(runtime& home, settings given, surroundings where, stop_signals const& to_stop, terminal const* screen)
+program::program(runtime& home, settings given, surroundings where, held_signals const& to_stop, terminal const* screen)
     : home_(home)
     , settings_(std::move(given))
     , where_(where)
-    , stop_signals_(to_stop)
+    , held_signals_(to_stop)
     , screen_(screen)
     , wakers_(std::make_shared<wakers>())
     , closing_(std::make_shared<waker>())
@@ -85,7 +86,7 @@ program::program(runtime& home, settings given, surroundings where, stop_signals
 task<int> program::run()
 {
     console_ = home_.spawn_on<console>(home_.new_loop("plait-console"), wakers_);
-    signals_ = home_.spawn_on<signal_source>(home_.new_loop("plait-signals"), stop_signals_.descriptor(), closing_);
+    signals_ = home_.spawn_on<signal_source>(home_.new_loop("plait-signals"), held_signals_.descriptor(), closing_);
 
     auto work = [this](scope& s) -> task<> {
         work_ = &s;
@@ -123,7 +124,12 @@ task<> program::watch_signals()
     while (true) {
         int const number = co_await ask<&signal_source::next>(signals_);
         if (number == 0) co_return;
-        on_signal(number);
+        if (number == SIGUSR1) {
+            auto const now = co_await shield(dump(home_));
+            put(STDERR_FILENO, now);
+        } else {
+            on_signal(number);
+        }
     }
 }
 

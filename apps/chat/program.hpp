@@ -32,7 +32,7 @@ struct surroundings {
 class program {
 public:
     /// `screen` is there where a person types. All of them outlive this.
-    program(runtime& home, settings given, surroundings where, stop_signals const& to_stop, terminal const* screen);
+    program(runtime& home, settings given, surroundings where, held_signals const& to_stop, terminal const* screen);
 
     /// Runs to the end and gives the exit status. Throws error for what makes the program fail.
     task<int> run();
@@ -68,7 +68,7 @@ private:
     runtime& home_;
     settings settings_;
     surroundings where_;
-    stop_signals const& stop_signals_;
+    held_signals const& held_signals_;
     terminal const* screen_;
 
     std::shared_ptr<wakers> wakers_;

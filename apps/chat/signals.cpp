@@ -44,12 +44,12 @@ int next_signal(int descriptor) noexcept
     return got ? static_cast<int>(info.ssi_signo) : 0;
 }
 
-stop_signals::stop_signals()
-    : descriptor_(hold_signals({SIGINT, SIGTERM, SIGHUP}))
+held_signals::held_signals()
+    : descriptor_(hold_signals({SIGINT, SIGTERM, SIGHUP, SIGUSR1}))
 {
 }
 
-stop_signals::~stop_signals()
+held_signals::~held_signals()
 {
     ::close(descriptor_);
 }

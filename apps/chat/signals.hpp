@@ -10,16 +10,16 @@ namespace plait::chat {
 
 class waker;
 
-/// The signals that ask the program to stop (SIGINT, SIGTERM, SIGHUP), turned into something to read. A signal that the
-/// program was started to ignore, as in `nohup`, stays ignored. Made before any thread, so that every thread blocks
-/// them and none is interrupted.
-class stop_signals {
+/// The signals that ask the program to stop (SIGINT, SIGTERM, SIGHUP) or to show what it is doing (SIGUSR1), turned
+/// into something to read. A signal that the program was started to ignore, as in `nohup`, stays ignored. Made before
+/// any thread, so that every thread blocks them and none is interrupted.
+class held_signals {
 public:
     /// Throws error(errc::io).
-    stop_signals();
-    ~stop_signals();
-    stop_signals(stop_signals const&) = delete;
-    stop_signals& operator=(stop_signals const&) = delete;
+    held_signals();
+    ~held_signals();
+    held_signals(held_signals const&) = delete;
+    held_signals& operator=(held_signals const&) = delete;
 
     int descriptor() const noexcept { return descriptor_; }
 

@@ -86,8 +86,9 @@ compute_pool::compute_pool(runtime& home, unsigned workers)
     if (workers == 0) throw error(errc::invalid_argument, "threads: 0, but at least one is needed");
     for (unsigned i = 0; i < workers; ++i)
         members_.push_back(std::make_unique<member>(*this));
-    if (workers > 1 && home.simulated())
-        throw error(errc::invalid_argument, "threads: " + std::to_string(workers) + ", but a simulation has one");
+    if (workers > 1 && !home.has_threads())
+        throw error(errc::invalid_argument, "threads: " + std::to_string(workers) +
+                                                ", but the runtime has none of its own: 1 is all it can do");
     try {
         for (unsigned i = 1; i < workers; ++i)
             loops_.emplace_back(home.new_loop("plait-work-" + std::to_string(i)))->post(*members_[i]);

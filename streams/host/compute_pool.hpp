@@ -25,8 +25,8 @@ namespace plait::host {
 /// comes they park, and an idle process uses no processor time.
 class compute_pool {
 public:
-    /// Starts `workers - 1` threads of `home`. `workers` >= 1, and 1 in a simulation, else
-    /// error(errc::invalid_argument).
+    /// Starts `workers - 1` threads of `home`. `workers` >= 1, and 1 where `home` has no threads (a simulation, an
+    /// asio_runtime), else error(errc::invalid_argument).
     compute_pool(runtime& home, unsigned workers);
     ~compute_pool();
     compute_pool(compute_pool const&) = delete;

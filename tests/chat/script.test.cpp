@@ -198,6 +198,24 @@ TEST_CASE("an interrupt ends a script's answer with status 130, SIGTERM with 143
     }
 }
 
+TEST_CASE("SIGUSR1 shows on standard error what the program is doing, and changes nothing")
+{
+    bench const b(talkative_model(long_context));
+    std::vector<std::string> const arguments{"--prompt",     "hello", "--temperature", "0",
+                                             "--max-tokens", "300",   "--threads",     "1"};
+    piped_chat chat(b.with_model(arguments), {b.home()});
+    auto seen = chat.some_output();
+    chat.send_signal(SIGUSR1);
+    auto const r = chat.finish();
+    CHECK(r.status == 0);
+    INFO(r.error);
+    CHECK(r.error.starts_with("at "));
+    CHECK(r.error.find("\nactor ") != std::string::npos);
+    CHECK(r.error.find(" waits for ") != std::string::npos);
+    CHECK(r.error.find("task #1") != std::string::npos);
+    CHECK(seen + r.output == b.run(arguments).output);
+}
+
 TEST_CASE("a signal ends the wait for standard input")
 {
     bench const b;

@@ -1,12 +1,16 @@
 // A service that embeds plait:  plait-embed --model FILE [--port N] [--threads N] [--max-tokens N]
-// It prints the port, and serves until Ctrl-C. Try it with:  nc 127.0.0.1 PORT
+// It prints the port, and serves until Ctrl-C; SIGUSR1 shows what goes on inside. Try it with:  nc 127.0.0.1 PORT
 #include "service.hpp"
 
+#include <plait/actors/dump.hpp>
+
+#include <asio/bind_executor.hpp>
 #include <asio/signal_set.hpp>
 
 #include <charconv>
 #include <csignal>
 #include <exception>
+#include <functional>
 #include <iostream>
 #include <limits>
 #include <memory>
@@ -53,14 +57,27 @@ command_line parse(int count, char** arguments)
     return out;
 }
 
+/// What goes on in the runtime, when somebody asks for it with SIGUSR1.
+void show(std::error_code, std::string const& now)
+{
+    std::cerr << now << std::flush;
+}
+
 void serve(command_line const& given)
 {
     asio::io_context context(1); // outlives the runtime, whose last operations complete into it
     plait::runtime home;
     auto engine = home.run(plait::open(home, given.engine));
-    asio::signal_set signals(context, SIGINT, SIGTERM);
+    asio::signal_set signals(context, SIGINT, SIGTERM, SIGUSR1);
     auto serving = std::make_shared<service>(context, engine, given.serving);
-    signals.async_wait([&](std::error_code, int) { serving->close(); });
+    std::function<void()> const obey = [&] {
+        signals.async_wait([&](std::error_code, int number) {
+            if (number != SIGUSR1) return serving->close();
+            plait::async_start(home, plait::dump(home), asio::bind_executor(context, show));
+            obey();
+        });
+    };
+    obey();
     serving->start();
     std::cout << "listening on 127.0.0.1:" << serving->port() << std::endl;
     context.run();

@@ -1,0 +1,59 @@
+#include <plait/actors/asio_runtime.hpp>
+
+#include <plait/actors/asio_machine.hpp>
+
+#include <asio/post.hpp>
+
+namespace plait {
+
+asio_runtime::asio_runtime(std::unique_ptr<detail::asio_machine> below, runtime_hooks hooks)
+    : below_(below.get())
+    , home_(std::make_unique<runtime>(std::move(below), std::move(hooks)))
+{
+}
+
+asio_runtime::asio_runtime(asio::io_context& context, asio_runtime_options options)
+    : asio_runtime(std::make_unique<detail::asio_machine>(context, options.clock), std::move(options))
+{
+}
+
+asio_runtime::asio_runtime(asio::any_io_executor where, asio_runtime_options options)
+    : asio_runtime(std::make_unique<detail::asio_machine>(std::move(where), options.clock), std::move(options))
+{
+}
+
+asio_runtime::~asio_runtime() = default;
+
+/// Deletes itself.
+struct asio_runtime::ending : work {
+    asio_runtime* self = nullptr;
+    std::function<void()> then;
+
+    /// Ends the runtime when its last turns are over; until then it comes again, behind them.
+    void look()
+    {
+        if (!self->below_->quiet()) {
+            come_back();
+            return;
+        }
+        auto const next = std::move(then);
+        self->home_.reset();
+        delete this;
+        next();
+    }
+    void come_back()
+    {
+        asio::post(self->below_->where(), [this] { look(); });
+    }
+};
+
+void asio_runtime::end(std::function<void()> then)
+{
+    auto* e = new ending;
+    e->self = this;
+    e->then = std::move(then);
+    e->run = [](work& self) noexcept { static_cast<ending&>(self).come_back(); };
+    home_->wind_down(*e);
+}
+
+} // namespace plait
