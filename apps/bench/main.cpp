@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 #include <variant>
-#include <vector>
 
 namespace {
 
@@ -20,9 +19,8 @@ void report(std::string const& doing)
     std::fprintf(stderr, "plait-bench: %s\n", doing.c_str());
 }
 
-void print(bench::heading const& what, std::vector<bench::row> const& rows, bool json)
+void print(std::string const& text)
 {
-    auto const text = json ? bench::to_json(what, rows) : bench::to_table(what, rows);
     if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) throw error(errc::io, "standard output");
 }
 
@@ -31,13 +29,21 @@ void run(bench::model_bench what)
     auto const json = what.json;
     runtime home;
     auto const out = home.run(bench::measure(home, std::move(what), report));
-    print(bench::heading_of(out.what), out.rows, json);
+    auto const head = bench::heading_of(out.what);
+    print(json ? bench::to_json(head, out.rows) : bench::to_table(head, out.rows));
 }
 
 void run(bench::runtime_bench const& what)
 {
-    auto const out = bench::measure(what, report);
-    print(out.what, out.rows, what.json);
+    auto const head = bench::heading_of(what);
+    if (what.json) {
+        print(bench::to_json(head, bench::measure(what, report, {})));
+        return;
+    }
+    // All of it takes minutes: each row is shown as soon as it is there.
+    auto const width = bench::width_of(what);
+    print(bench::table_head(head, width));
+    bench::measure(what, report, [width](bench::row const& one) { print(bench::table_lines(one, width)); });
 }
 
 } // namespace

@@ -66,7 +66,12 @@ TEST_CASE("a wrong command line says what is wrong and ends in 2")
                                                {"plait-bench", "model", "--model", "x", "--threads", "0"},
                                                {"plait-bench", "model", "--model", "x", "--batch", "a"},
                                                {"plait-bench", "model", "--model", "x", "--beside", "/usr/bin"},
-                                               {"plait-bench", "model", "--model", "x", "--no-such"}}) {
+                                               {"plait-bench", "model", "--model", "x", "--no-such"},
+                                               {"plait-bench", "runtime", "--rounds", "0"},
+                                               {"plait-bench", "runtime", "--scale", "0"},
+                                               {"plait-bench", "runtime", "--headers", "/no/such/folder"},
+                                               {"plait-bench", "runtime", "--only"},
+                                               {"plait-bench", "runtime", "--model", "x"}}) {
         auto line = parse(static_cast<int>(words.size()), words.data());
         CHECK(std::holds_alternative<std::monostate>(line.given));
         CHECK(line.status == 2);
@@ -81,4 +86,35 @@ TEST_CASE("help goes to standard output and is no failure")
     CHECK(line.status == 0);
     CHECK(line.output.find("pp512") != std::string::npos);
     CHECK(line.error.empty());
+    auto other = parse_words({"runtime", "--help"});
+    CHECK(std::holds_alternative<std::monostate>(other.given));
+    CHECK(other.status == 0);
+    for (auto const* word :
+         {"--only", "--rounds", "--scale", "--headers", "--json", "PLAIT_BENCH_PEERS", "Skynet", "Exit status"})
+        CHECK(other.output.find(word) != std::string::npos);
+}
+
+TEST_CASE("the runtime alone is measured with every default")
+{
+    auto line = parse_words({"runtime"});
+    REQUIRE(std::holds_alternative<runtime_bench>(line.given));
+    auto const& given = std::get<runtime_bench>(line.given);
+    CHECK(given.only.empty());
+    CHECK(given.rounds == 31);
+    CHECK(given.scale == 1);
+    CHECK(exists(given.headers / "plait/actors/actors.hpp"));
+    CHECK(!given.json);
+}
+
+TEST_CASE("every option reaches the measurement of the runtime")
+{
+    auto line = parse_words(
+        {"runtime", "--only", "ask,tree", "--rounds", "3", "--scale", "0.5", "--headers", "/usr", "--json"});
+    REQUIRE(std::holds_alternative<runtime_bench>(line.given));
+    auto const& given = std::get<runtime_bench>(line.given);
+    CHECK(given.only == std::vector<std::string>{"ask", "tree"});
+    CHECK(given.rounds == 3);
+    CHECK(given.scale == 0.5);
+    CHECK(given.headers == "/usr");
+    CHECK(given.json);
 }

@@ -29,6 +29,14 @@ duration of(timeval t) noexcept
 
 } // namespace
 
+std::string quoted(std::string const& text)
+{
+    std::string out = "'";
+    for (char c : text)
+        out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return out + "'";
+}
+
 duration processor_time() noexcept
 {
     rusage usage{};

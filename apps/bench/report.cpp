@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 
@@ -31,11 +32,19 @@ char const* verdict(row const& r)
     return met(r) ? "met" : "missed";
 }
 
-/// How plait does beside another, and what it should.
-std::string compared(row const& r, rival const& other, double ratio)
+double ratio_of(row const& r, rival const& other)
 {
-    if (r.more_is_better) return "plait has " + shown(ratio) + " times this";
-    if (!std::isfinite(ratio) || ratio == 0) return "";
+    return spread_of(ratios_of(r, other)).middle;
+}
+
+/// How plait does beside another, and what it should.
+std::string compared(row const& r, rival const& other)
+{
+    auto const ratio = ratio_of(r, other);
+    if (!std::isfinite(ratio)) return "";
+    bool const is_time = r.unit.starts_with("ns") || r.unit.starts_with("ms");
+    if (r.more_is_better || !is_time) return "plait has " + shown(ratio) + " times this";
+    if (ratio == 0) return "";
     auto const verdict = other.times && ratio <= *other.times ? " met)" : " missed)";
     // "times as fast" where plait is, or should be, the faster one.
     if (other.times ? *other.times <= 1 : ratio < 1) {
@@ -46,6 +55,19 @@ std::string compared(row const& r, rival const& other, double ratio)
     auto out = "plait takes " + shown(ratio) + " times this";
     if (other.times) out += " (<= " + shown(*other.times) + verdict;
     return out;
+}
+
+constexpr std::string_view indent = "  "; // of who is beside a row
+
+/// One line of the table, by its columns.
+std::string line(int width, std::array<std::string, 7> const& cells)
+{
+    auto const& [name, threads, middle, unit, least, greatest, target] = cells;
+    char text[256];
+    std::snprintf(text, sizeof text, "%-*s %7s %10s %-6s %10s %10s   %s", width, name.c_str(), threads.c_str(),
+                  middle.c_str(), unit.c_str(), least.c_str(), greatest.c_str(), target.c_str());
+    std::string_view const trimmed = text;
+    return std::string(trimmed.substr(0, trimmed.find_last_not_of(' ') + 1)) + "\n";
 }
 
 } // namespace
@@ -59,12 +81,23 @@ spread spread_of(std::vector<double> samples)
     return {samples.front(), middle, samples.back()};
 }
 
+std::vector<double> ratios_of(row const& r, rival const& other)
+{
+    if (r.samples.size() != other.samples.size())
+        return {spread_of(r.samples).middle / spread_of(other.samples).middle};
+    std::vector<double> out;
+    out.reserve(r.samples.size());
+    for (std::size_t i = 0; i < r.samples.size(); ++i)
+        out.push_back(r.samples[i] / other.samples[i]);
+    return out;
+}
+
 std::optional<double> target_of(row const& r)
 {
     auto out = r.target;
     for (auto const& other : r.beside) {
         if (!other.times) continue;
-        auto const one = *other.times * spread_of(other.samples).middle;
+        auto const one = *other.times * spread_of(r.samples).middle / ratio_of(r, other);
         out = !out ? one : r.more_is_better ? std::max(*out, one) : std::min(*out, one);
     }
     return out;
@@ -72,41 +105,53 @@ std::optional<double> target_of(row const& r)
 
 bool met(row const& r)
 {
-    auto const middle = spread_of(r.samples).middle;
-    auto const target = target_of(r);
-    return !target || (r.more_is_better ? middle >= *target : middle <= *target);
+    auto const reaches = [&r](double value, double target) {
+        return r.more_is_better ? value >= target : value <= target;
+    };
+    return (!r.target || reaches(spread_of(r.samples).middle, *r.target)) &&
+           std::ranges::all_of(
+               r.beside, [&](rival const& other) { return !other.times || reaches(ratio_of(r, other), *other.times); });
 }
 
-std::string to_table(heading const& what, std::vector<row> const& rows)
+int width_of(std::string_view name, std::vector<rival> const& beside)
+{
+    auto width = std::max<std::size_t>(14, name.size());
+    for (auto const& other : beside)
+        width = std::max(width, indent.size() + other.name.size());
+    return static_cast<int>(width);
+}
+
+std::string table_head(heading const& what, int width)
 {
     std::string out;
     for (auto const& one : what.facts)
         out += one.text + "\n";
-    int width = 14;
-    for (auto const& r : rows)
-        width = std::max(width, static_cast<int>(r.name.size()));
-    auto line = [&out, width](std::string const& name, std::string const& threads, std::string const& middle,
-                              std::string const& unit, std::string const& least, std::string const& greatest,
-                              std::string const& target) {
-        char text[256];
-        std::snprintf(text, sizeof text, "%-*s %7s %10s %-6s %10s %10s   %s", width, name.c_str(), threads.c_str(),
-                      middle.c_str(), unit.c_str(), least.c_str(), greatest.c_str(), target.c_str());
-        std::string_view trimmed = text;
-        out += trimmed.substr(0, trimmed.find_last_not_of(' ') + 1);
-        out += '\n';
-    };
-    line("", "threads", "median", "", "min", "max", "target");
-    for (auto const& r : rows) {
-        auto const s = spread_of(r.samples);
-        std::string target = "-";
-        if (auto const t = target_of(r)) target = (r.more_is_better ? ">= " : "<= ") + shown(*t) + " " + verdict(r);
-        line(r.name, std::to_string(r.threads), shown(s.middle), r.unit, shown(s.least), shown(s.greatest), target);
-        for (auto const& other : r.beside) {
-            auto const o = spread_of(other.samples);
-            line("  " + other.name, "", shown(o.middle), r.unit, shown(o.least), shown(o.greatest),
-                 compared(r, other, s.middle / o.middle));
-        }
+    return out + line(width, {"", "threads", "median", "", "min", "max", "target"});
+}
+
+std::string table_lines(row const& r, int width)
+{
+    auto const s = spread_of(r.samples);
+    std::string target = "-";
+    if (auto const t = target_of(r)) target = (r.more_is_better ? ">= " : "<= ") + shown(*t) + " " + verdict(r);
+    auto out = line(
+        width, {r.name, std::to_string(r.threads), shown(s.middle), r.unit, shown(s.least), shown(s.greatest), target});
+    for (auto const& other : r.beside) {
+        auto const o = spread_of(other.samples);
+        out += line(width, {std::string(indent) + other.name, "", shown(o.middle), r.unit, shown(o.least),
+                            shown(o.greatest), compared(r, other)});
     }
+    return out;
+}
+
+std::string to_table(heading const& what, std::vector<row> const& rows)
+{
+    auto width = width_of({}, {});
+    for (auto const& r : rows)
+        width = std::max(width, width_of(r.name, r.beside));
+    auto out = table_head(what, width);
+    for (auto const& r : rows)
+        out += table_lines(r, width);
     return out;
 }
 
@@ -119,7 +164,6 @@ std::string to_json(heading const& what, std::vector<row> const& rows)
         out[one.name] = one.value;
     out["rows"] = nlohmann::ordered_json::array();
     for (auto const& r : rows) {
-        auto const s = spread_of(r.samples);
         nlohmann::ordered_json entry;
         entry["name"] = r.name;
         entry["unit"] = r.unit;
@@ -133,7 +177,8 @@ std::string to_json(heading const& what, std::vector<row> const& rows)
             nlohmann::ordered_json one;
             one["name"] = other.name;
             add_spread(one, other.samples);
-            one["ratio"] = s.middle / spread_of(other.samples).middle;
+            one["ratios"] = ratios_of(r, other);
+            one["ratio"] = ratio_of(r, other);
             if (other.times) one["target"] = *other.times;
             entry["beside"].push_back(std::move(one));
         }

@@ -12,7 +12,7 @@ namespace plait::bench {
 struct rival {
     std::string name;
     std::vector<double> samples;
-    std::optional<double> times; ///< a target of the row: this many times the rival's middle sample, or better
+    std::optional<double> times; ///< a target of the row: this many times what the rival has, or better
 };
 
 /// One measured figure.
@@ -32,10 +32,15 @@ struct spread {
 };
 spread spread_of(std::vector<double> samples);
 
-/// The target in the row's unit, if it has one; the strictest, if it has several.
+/// The row's samples over the rival's, round by round: whatever else the machine does meets both alike. One ratio, of
+/// the medians, where one has more samples than the other.
+std::vector<double> ratios_of(row const& r, rival const& other);
+
+/// The target in the row's unit, if it has one; the strictest, if it has several. A multiple of a rival is as far from
+/// the row's median as the median of the ratios is from it.
 std::optional<double> target_of(row const& r);
 
-/// Whether the middle sample reaches the target; true without one.
+/// Whether the median reaches the target; true without one.
 bool met(row const& r);
 
 /// What the rows are about.
@@ -52,12 +57,20 @@ struct heading {
     std::vector<number> numbers; ///< for programs only
 };
 
-/// For people: a line for each row.
+/// For people, in parts for who prints them as they come: what is above the rows, and a row with a line for each rival.
+/// All with the same width of the names: see `width_of`.
+std::string table_head(heading const& what, int width);
+std::string table_lines(row const& r, int width);
+/// How wide the names are in a row of this name and these rivals.
+int width_of(std::string_view name, std::vector<rival> const& beside);
+
+/// The same, whole.
 std::string to_table(heading const& what, std::vector<row> const& rows);
 
 /// The same for programs: {the facts and numbers by their names, "rows": [{"name", "unit", "threads", "min", "median",
 /// "max", "samples", "target", "result", "beside"}]}; "target" and "result" ("met" or "missed") where there is a
-/// target; "beside", where something was measured beside it: [{"name", "min", "median", "max", "samples", "ratio"}].
+/// target; "beside", where something was measured beside it: [{"name", "min", "median", "max", "samples", "ratios",
+/// "ratio"}], the last being the median of the one before.
 std::string to_json(heading const& what, std::vector<row> const& rows);
 
 } // namespace plait::bench

@@ -1,6 +1,7 @@
 #include <plait/apps/bench/model/peer.hpp>
 
 #include <plait/actors/error.hpp>
+#include <plait/apps/bench/process.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -12,14 +13,6 @@
 namespace plait::bench {
 
 namespace {
-
-std::string quoted(std::string const& text)
-{
-    std::string out = "'";
-    for (char c : text)
-        out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return out + "'";
-}
 
 enum class errors { hidden, shown };
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <new>
 
+#include <dlfcn.h>
 #include <malloc.h>
 
 namespace {
@@ -65,6 +66,15 @@ void operator delete(void* memory, std::align_val_t) noexcept
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept
 {
     release(memory);
+}
+
+// The C++ runtime takes an exception's memory from malloc: who throws allocates.
+extern "C" void* __cxa_allocate_exception(std::size_t size) noexcept
+{
+    using function = void*(std::size_t) noexcept;
+    static auto* const original = reinterpret_cast<function*>(::dlsym(RTLD_NEXT, "__cxa_allocate_exception"));
+    if (counting.load(std::memory_order_relaxed)) count.fetch_add(1, std::memory_order_relaxed);
+    return original(size);
 }
 
 namespace plait::bench {

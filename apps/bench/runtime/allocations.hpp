@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-/// Every program that links this has its operator new replaced by one that can count.
+/// Every program that links this has its operator new, and what makes exceptions, replaced by ones that can count.
 namespace plait::bench {
 
 /// While one lives, what operator new and operator delete do is counted, in all threads and whoever calls them: plait,
@@ -15,7 +15,7 @@ public:
     ~count_allocations();
 };
 
-/// Allocations counted since the program began.
+/// Allocations counted since the program began; an exception that is made is one.
 std::int64_t allocations() noexcept;
 /// Bytes counted as allocated and not freed since, as the heap rounds them.
 std::int64_t allocated_bytes() noexcept;

@@ -15,7 +15,19 @@ sample take_turn(contestant const& who, double scale)
     return who.turn(std::max<std::int64_t>(size, 8));
 }
 
+bool counts_allocations(contest const& what)
+{
+    return what.show_allocations || what.most_allocations;
+}
+
 } // namespace
+
+std::vector<std::string> rows_of(contest const& what)
+{
+    std::vector<std::string> out{what.name};
+    if (counts_allocations(what)) out.push_back(what.name + ", allocations");
+    return out;
+}
 
 std::vector<row> hold(contest const& what, int rounds, double scale)
 {
@@ -29,13 +41,13 @@ std::vector<row> hold(contest const& what, int rounds, double scale)
         times.beside.push_back({who.name, {}, who.times});
 
     auto counts = times;
-    counts.name += ", allocations";
+    counts.name = rows_of(what).back();
     counts.unit = "";
     counts.target = what.most_allocations;
     for (auto& one : counts.beside)
         one.times.reset();
 
-    if (what.show_allocations || what.most_allocations) {
+    if (counts_allocations(what)) {
         count_allocations counting;
         counts.samples.push_back(take_turn(what.own, scale).allocations);
         for (std::size_t i = 0; i < what.rivals.size(); ++i)
@@ -47,7 +59,7 @@ std::vector<row> hold(contest const& what, int rounds, double scale)
             times.beside[k].samples.push_back(take_turn(what.rivals[k], scale).value);
     }
     std::vector<row> out{std::move(times)};
-    if (what.show_allocations || what.most_allocations) out.push_back(std::move(counts));
+    if (counts_allocations(what)) out.push_back(std::move(counts));
     return out;
 }
 

@@ -3,6 +3,7 @@
 #include <plait/apps/bench/report.hpp>
 #include <plait/apps/bench/runtime/meter.hpp>
 
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -36,7 +37,11 @@ struct contest {
 /// `scale` multiplies the sizes.
 std::vector<row> hold(contest const& what, int rounds, double scale);
 
-/// Every contest that this program can hold.
-std::vector<contest> contests();
+/// The names of its rows.
+std::vector<std::string> rows_of(contest const& what);
+
+/// Every contest that this program can hold on this machine. `headers` is the folder with plait/actors/actors.hpp whose
+/// compiling is timed; without it, or without the compiler, nothing is compiled.
+std::vector<contest> contests(std::filesystem::path const& headers = {});
 
 } // namespace plait::bench

@@ -1,11 +1,13 @@
 #include <plait/apps/bench/runtime/contest.hpp>
 
+#include <plait/apps/bench/runtime/compile.hpp>
 #include <plait/apps/bench/runtime/peers/asio/asio.hpp>
 #include <plait/apps/bench/runtime/peers/bare/bare.hpp>
 #include <plait/apps/bench/runtime/peers/caf/caf.hpp>
 #include <plait/apps/bench/runtime/peers/tbb/tbb.hpp>
 #include <plait/apps/bench/runtime/peers/threads/threads.hpp>
 #include <plait/apps/bench/runtime/plait/plait.hpp>
+#include <plait/apps/bench/runtime/processors.hpp>
 
 #include <utility>
 
@@ -84,7 +86,7 @@ contest many_to_many()
 {
     auto c = among("channel, 4 to 4", 1, {"", with_plait::many_to_many, 100'000});
     c.rivals.push_back({"Asio", with_asio::many_to_many, 20'000, at_least(3)});
-    c.show_allocations = true;
+    c.most_allocations = 0;
     return c;
 }
 
@@ -92,7 +94,8 @@ contest many_to_many_across()
 {
     auto c = among("channel, 4 to 4", 2, {"", with_plait::many_to_many_across, 100'000});
     c.rivals.push_back({"Asio", with_asio::many_to_many_across, 20'000, at_least(3)});
-    c.rivals.push_back({"threads", with_threads::many_to_many_across, 10'000});
+    c.rivals.push_back({"8 threads", with_threads::many_to_many_across, 10'000});
+    c.most_allocations = 0;
     return c;
 }
 
@@ -129,12 +132,27 @@ contest idle_actor()
     return c;
 }
 
-contest cancel_waiting()
+/// Whatever waits, it takes as long for each of many as of few.
+contest cancel(std::string name, sample (*own)(std::int64_t), sample (*asio)(std::int64_t))
 {
-    auto c = among("cancel 100,000", 1, {"", with_plait::cancel_waiting, 100'000});
-    c.rivals.push_back({"plait, 1,000", with_plait::cancel_waiting, 1'000, 2});
-    c.most_rounds = 15;
+    auto c = among(std::move(name), 1, {"", own, 100'000});
+    c.rivals.push_back({"plait, 1,000", own, 1'000, 2});
+    c.rivals.push_back({"Asio", asio, 100'000});
+    c.most_rounds = 7;
+    return c;
+}
+
+contest cancel_results()
+{
+    auto c = cancel("cancel, results", with_plait::cancel_results, with_asio::cancel_results);
     c.most_allocations = 0;
+    return c;
+}
+
+contest cancel_throwing()
+{
+    auto c = cancel("cancel, throwing", with_plait::cancel_throwing, with_asio::cancel_throwing);
+    c.show_allocations = true;
     return c;
 }
 
@@ -163,13 +181,34 @@ contest wait_with_timers()
     return c;
 }
 
+contest compile_header(std::filesystem::path const& headers)
+{
+    auto reads = [&headers](std::string const& includes) {
+        return [headers, includes](std::int64_t) { return compile(includes, headers); };
+    };
+    auto c = among("actors.hpp alone", 1, {"", reads("#include <plait/actors/actors.hpp>\n"), 1});
+    c.rivals.push_back({"Asio's coroutines", reads("#include <asio/awaitable.hpp>\n#include <asio/co_spawn.hpp>\n"
+                                                   "#include <asio/io_context.hpp>\n#include <asio/steady_timer.hpp>\n"
+                                                   "#include <asio/use_awaitable.hpp>\n")});
+    if constexpr (packaged) c.rivals.push_back({"CAF", reads("#include <caf/all.hpp>\n")});
+    c.unit = "ms";
+    c.target = 1000;
+    c.most_rounds = 5;
+    return c;
+}
+
 } // namespace
 
-std::vector<contest> contests()
+std::vector<contest> contests(std::filesystem::path const& headers)
 {
-    return {await_child(),  ask_beside(),          ask_across(),     ask_asleep(),    spawn_and_stop(),
-            many_to_many(), many_to_many_across(), flood(),          tree_of_tasks(), tree_of_actors(),
-            idle_actor(),   cancel_waiting(),      arm_and_cancel(), arm_and_fire(),  wait_with_timers()};
+    std::vector<contest> out{await_child(), ask_beside()};
+    if (processor(1)) out.push_back(ask_across()); // two that spin on one processor only keep each other from running
+    for (auto* make :
+         {ask_asleep, spawn_and_stop, many_to_many, many_to_many_across, flood, tree_of_tasks, tree_of_actors,
+          idle_actor, cancel_results, cancel_throwing, arm_and_cancel, arm_and_fire, wait_with_timers})
+        out.push_back(make());
+    if (has_compiler() && exists(headers / "plait/actors/actors.hpp")) out.push_back(compile_header(headers));
+    return out;
 }
 
 } // namespace plait::bench

@@ -1,7 +1,13 @@
 #include <plait/apps/bench/runtime/measure.hpp>
 
 #include <plait/actors/runtime.hpp>
+#include <plait/apps/bench/runtime/compile.hpp>
 #include <plait/apps/bench/runtime/contest.hpp>
+#include <plait/apps/bench/runtime/peers/asio/asio.hpp>
+#include <plait/apps/bench/runtime/peers/caf/caf.hpp>
+#include <plait/apps/bench/runtime/peers/tbb/tbb.hpp>
+#include <plait/apps/bench/runtime/plait/plait.hpp>
+#include <plait/apps/bench/runtime/processors.hpp>
 
 #include <algorithm>
 
@@ -9,33 +15,93 @@ namespace plait::bench {
 
 namespace {
 
-bool wanted(runtime_bench const& what, std::string const& name)
+std::vector<contest> wanted(runtime_bench const& what)
 {
-    return what.only.empty() || std::ranges::any_of(what.only, [&](std::string const& part) {
-               return name.find(part) != std::string::npos;
-           });
+    auto out = contests(what.headers);
+    std::erase_if(out, [&](contest const& one) {
+        return !what.only.empty() && std::ranges::none_of(what.only, [&](std::string const& part) {
+            return one.name.find(part) != std::string::npos;
+        });
+    });
+    return out;
 }
 
-heading heading_of(runtime_bench const& what)
+std::string peers()
 {
-    heading out;
-    out.facts = {{"machine", std::to_string(runtime::available_cpus()) + " processors"},
-                 {"compiler", __VERSION__},
-                 {"rounds", std::to_string(what.rounds) + " rounds by turns, the medians of them"}};
+    auto out = "Asio " + with_asio::version();
+    if constexpr (PLAIT_BENCH_PEERS) {
+        out += ", CAF " + with_caf::version() + ", oneTBB " + with_tbb::version();
+    } else {
+        out += "; CAF and TBB are not built in (PLAIT_BENCH_PEERS)";
+    }
     return out;
+}
+
+std::string threads()
+{
+    auto const milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(with_plait::spin).count();
+    auto out = "all park as soon as they have nothing to do, but in the spinning row: there plait's two look for " +
+               std::to_string(milliseconds) + " ms first";
+    if (auto const first = processor(0), second = processor(1); first && second)
+        out += "; pairs of threads of plait, Asio and bare code are on processors " + std::to_string(*first) + " and " +
+               std::to_string(*second);
+    return out;
+}
+
+std::string built()
+{
+#ifdef NDEBUG
+    return std::string(__VERSION__) + ", without assertions";
+#else
+    return std::string(__VERSION__) + ", with assertions: not for measuring";
+#endif
 }
 
 } // namespace
 
-runtime_measured measure(runtime_bench const& what, std::function<void(std::string const&)> const& report)
+std::filesystem::path own_headers()
 {
-    runtime_measured out;
-    out.what = heading_of(what);
-    for (auto const& one : contests()) {
-        if (!wanted(what, one.name)) continue;
-        if (report) report(one.name);
-        for (auto& row : hold(one, what.rounds, what.scale))
-            out.rows.push_back(std::move(row));
+    return PLAIT_BENCH_HEADERS;
+}
+
+heading heading_of(runtime_bench const& what)
+{
+    auto const count = runtime::available_cpus();
+    heading out;
+    out.facts = {
+        {"machine", processor_name() + ", " + std::to_string(count) + (count == 1 ? " processor" : " processors")},
+        {"compiler", built()},
+        {"peers", "beside " + peers()},
+        {"threads", "threads: " + threads()},
+        {"rounds", std::to_string(what.rounds) + (what.rounds == 1 ? " round" : " rounds") +
+                       " by turns (fewer of long rows); medians, of the ratios too"}};
+    out.numbers = {{"processors", count}, {"spin_ns", with_plait::spin.count()}};
+    return out;
+}
+
+int width_of(runtime_bench const& what)
+{
+    int out = 0;
+    for (auto const& one : wanted(what)) {
+        std::vector<rival> beside;
+        for (auto const& who : one.rivals)
+            beside.push_back({who.name, {}, {}});
+        for (auto const& name : rows_of(one))
+            out = std::max(out, width_of(name, beside));
+    }
+    return out;
+}
+
+std::vector<row> measure(runtime_bench const& what, std::function<void(std::string const&)> const& begins,
+                         std::function<void(row const&)> const& ends)
+{
+    std::vector<row> out;
+    for (auto const& one : wanted(what)) {
+        if (begins) begins(one.name + (one.threads == 1 ? "" : ", " + std::to_string(one.threads) + " threads"));
+        for (auto& made : hold(one, what.rounds, what.scale)) {
+            out.push_back(std::move(made));
+            if (ends) ends(out.back());
+        }
     }
     return out;
 }

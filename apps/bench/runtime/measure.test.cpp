@@ -1,4 +1,7 @@
+#include <plait/actors/error.hpp>
 #include <plait/apps/bench/runtime/allocations.hpp>
+#include <plait/apps/bench/runtime/apart.hpp>
+#include <plait/apps/bench/runtime/compile.hpp>
 #include <plait/apps/bench/runtime/contest.hpp>
 #include <plait/apps/bench/runtime/measure.hpp>
 
@@ -9,6 +12,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace plait::bench;
@@ -109,8 +113,92 @@ TEST_CASE("only the rows that are wanted are measured")
     what.scale = 0.001;
     std::vector<std::string> heard;
     auto hear = [&heard](std::string const& doing) { heard.push_back(doing); };
-    auto out = measure(what, hear);
+    std::vector<std::string> shown;
+    auto show = [&](row const& one) {
+        CHECK(heard.size() == 1);
+        shown.push_back(one.name);
+    };
+    auto rows = measure(what, hear, show);
     CHECK(heard == std::vector<std::string>{"await a child"});
-    REQUIRE(out.rows.size() == 2);
-    CHECK(!out.what.facts.empty());
+    CHECK(shown == std::vector<std::string>{"await a child", "await a child, allocations"});
+    REQUIRE(rows.size() == 2);
+    CHECK(rows[1].name == shown[1]);
+    CHECK(width_of(what) == width_of(shown[1], {}));
+    what.only = {"no such row"};
+    CHECK(measure(what, {}, {}).empty());
+}
+
+TEST_CASE("the heading says where, beside whom and how it was measured")
+{
+    runtime_bench what;
+    what.rounds = 3;
+    auto const out = heading_of(what);
+    std::vector<std::string> names;
+    for (auto const& one : out.facts) {
+        names.push_back(one.name);
+        CHECK(!one.text.empty());
+    }
+    CHECK(names == std::vector<std::string>{"machine", "compiler", "peers", "threads", "rounds"});
+    CHECK(out.facts[0].text.find("processor") != std::string::npos);
+    CHECK(out.facts[2].text.find("Asio 1.") != std::string::npos);
+    CHECK(out.facts[2].text.find("CAF") != std::string::npos);
+    CHECK(out.facts[3].text.find("100 ms") != std::string::npos);
+    CHECK(out.facts[4].text.starts_with("3 rounds"));
+}
+
+TEST_CASE("an exception that is made counts as an allocation")
+{
+    std::int64_t before = 0, after = 0;
+    {
+        count_allocations counting;
+        before = allocations();
+        try {
+            throw 1;
+        } catch (int) {
+            after = allocations();
+        }
+    }
+    CHECK(after == before + 1);
+}
+
+TEST_CASE("two sides on one thread are found out")
+{
+    apart where;
+    CHECK_THROWS_AS(where.check(), std::logic_error);
+    where.here(0);
+    CHECK_THROWS_AS(where.check(), std::logic_error);
+    where.here(1);
+    CHECK_THROWS_AS(where.check(), std::logic_error);
+    std::thread other([&] {
+        on_processor second(processor(1));
+        where.here(1);
+    });
+    other.join();
+    on_processor first(processor(0));
+    where.here(0);
+    CHECK_NOTHROW(where.check());
+    if (!processor(1)) return;
+    std::thread beside([&] {
+        on_processor same(processor(0));
+        where.here(1);
+    });
+    beside.join();
+    CHECK_THROWS_AS(where.check(), std::logic_error);
+}
+
+TEST_CASE("what a header takes to compile is measured, and a wrong one is an error")
+{
+    if (!has_compiler()) return;
+    CHECK(compile("#include <cstddef>\n", "/usr/include").value > 0);
+    CHECK_THROWS_AS(compile("#include <no/such/header>\n", "/usr/include"), plait::error);
+}
+
+TEST_CASE("a folder without the header, like none, is no row")
+{
+    auto const has_row = [](std::filesystem::path const& headers) {
+        return std::ranges::any_of(contests(headers), [](contest const& one) { return one.unit == "ms"; });
+    };
+    CHECK(!has_row({}));
+    CHECK(!has_row("/usr/lib"));
+    CHECK(has_row(own_headers()) == has_compiler());
 }

@@ -1,6 +1,7 @@
 #include <plait/apps/bench/runtime/plait/plait.hpp>
 
 #include <plait/actors/runtime.hpp>
+#include <plait/apps/bench/runtime/processors.hpp>
 
 #include <utility>
 
@@ -44,11 +45,14 @@ private:
     ref<echo> whom_;
 };
 
-sample ask_between_loops(std::int64_t n)
+/// Each on a processor of its own.
+sample ask_between_loops(std::int64_t n, duration spin)
 {
     runtime home;
-    auto whom = home.spawn_on<echo>(home.new_loop("echo"));
-    auto who = home.spawn_on<asker>(home.new_loop("asker"), whom);
+    loop_options first{.name = "asker", .cpu = processor(0), .spin = spin};
+    loop_options second{.name = "echo", .cpu = processor(1), .spin = spin};
+    auto whom = home.spawn_on<echo>(home.new_loop(second));
+    auto who = home.spawn_on<asker>(home.new_loop(first), whom);
     return home.run(task<sample>(ask<&asker::measure>(who, n)));
 }
 
@@ -63,12 +67,12 @@ sample ask_beside(std::int64_t n)
 
 sample ask_across(std::int64_t n)
 {
-    return ask_between_loops(n);
+    return ask_between_loops(n, spin);
 }
 
 sample ask_asleep(std::int64_t n)
 {
-    return ask_between_loops(n);
+    return ask_between_loops(n, {});
 }
 
 } // namespace plait::bench::with_plait

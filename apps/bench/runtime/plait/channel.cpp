@@ -4,6 +4,7 @@
 #include <plait/actors/runtime.hpp>
 #include <plait/actors/scope.hpp>
 #include <plait/actors/when_all.hpp>
+#include <plait/apps/bench/runtime/apart.hpp>
 
 #include <array>
 
@@ -14,9 +15,9 @@ namespace {
 constexpr std::int64_t peers = 4;
 constexpr std::size_t capacity = 64;
 
-task<> send(channel<std::int64_t>& to, std::int64_t from, std::int64_t n, std::int64_t step)
+task<> send(channel<std::int64_t>& to, std::int64_t from, std::int64_t n)
 {
-    for (auto i = from; i < n; i += step)
+    for (auto i = from; i < n; i += peers)
         co_await to.send(i);
 }
 
@@ -28,15 +29,22 @@ task<> receive(channel<std::int64_t>& from, std::int64_t n, std::int64_t& sum)
     }
 }
 
-/// Some of the senders and receivers, on one loop.
-task<std::int64_t> through(channel<std::int64_t>& values, std::int64_t n, std::int64_t first, std::int64_t last)
+task<> send_all(channel<std::int64_t>& to, std::int64_t n)
+{
+    auto body = [&](scope& all) -> task<> {
+        for (std::int64_t i = 0; i < peers; ++i)
+            all.start(send(to, i, n));
+        co_return;
+    };
+    co_await with_scope(body);
+}
+
+task<std::int64_t> receive_all(channel<std::int64_t>& from, std::int64_t n)
 {
     std::array<std::int64_t, peers> sums{};
     auto body = [&](scope& all) -> task<> {
-        for (auto i = first; i < last; ++i) {
-            all.start(send(values, i, n, peers));
-            all.start(receive(values, n / peers, sums[static_cast<std::size_t>(i)]));
-        }
+        for (auto& sum : sums)
+            all.start(receive(from, n / peers, sum));
         co_return;
     };
     co_await with_scope(body);
@@ -46,54 +54,72 @@ task<std::int64_t> through(channel<std::int64_t>& values, std::int64_t n, std::i
     co_return sum;
 }
 
-class exchange : public actor {
+/// One side of the exchange, on a thread of its own.
+class side : public actor {
 public:
-    task<std::int64_t> through(channel<std::int64_t>* values, std::int64_t n, std::int64_t first, std::int64_t last)
+    side(channel<std::int64_t>& values, apart& where)
+        : values_(values)
+        , where_(where)
     {
-        co_return co_await with_plait::through(*values, n, first, last);
     }
+    task<> send(std::int64_t n)
+    {
+        where_.here(0);
+        co_await send_all(values_, n);
+    }
+    task<std::int64_t> receive(std::int64_t n)
+    {
+        where_.here(1);
+        co_return co_await receive_all(values_, n);
+    }
+
+private:
+    channel<std::int64_t>& values_;
+    apart& where_;
 };
+
+/// Sends n values twice with `both`, which gives their sum; the second time is measured.
+template<class Both>
+task<sample> measure(std::int64_t n, Both both)
+{
+    n = n / peers * peers;
+    co_await both(n);
+    meter m;
+    auto const sum = co_await both(n);
+    auto const out = m.over(n);
+    check(sum, sum_below(n), "channel");
+    co_return out;
+}
 
 } // namespace
 
 sample many_to_many(std::int64_t n)
 {
-    n = n / peers * peers;
     runtime home;
     channel<std::int64_t> values(capacity);
-    auto both = [&]() -> task<sample> {
-        co_await through(values, n / 8 * peers, 0, peers);
-        meter m;
-        auto const sum = co_await through(values, n, 0, peers);
-        auto const out = m.over(n);
-        check(sum, sum_below(n), "channel");
-        co_return out;
+    auto both = [&](std::int64_t count) -> task<std::int64_t> {
+        auto [sum, sent] = co_await when_all(receive_all(values, count), send_all(values, count));
+        co_return sum;
     };
-    return home.run(both());
+    return home.run(measure(n, both));
 }
 
 sample many_to_many_across(std::int64_t n)
 {
-    n = n / peers * peers;
     runtime home;
     channel<std::int64_t> values(capacity);
-    auto one = home.spawn_on<exchange>(home.new_loop("one"));
-    auto two = home.spawn_on<exchange>(home.new_loop("two"));
+    apart where;
+    loop_options first{.name = "senders", .cpu = processor(0)};
+    loop_options second{.name = "receivers", .cpu = processor(1)};
+    auto senders = home.spawn_on<side>(home.new_loop(first), values, where);
+    auto receivers = home.spawn_on<side>(home.new_loop(second), values, where);
     auto both = [&](std::int64_t count) -> task<std::int64_t> {
-        auto half = peers / 2;
-        auto [a, b] = co_await when_all(ask<&exchange::through>(one, &values, count, 0, half),
-                                        ask<&exchange::through>(two, &values, count, half, peers));
-        co_return a + b;
+        auto [sum, sent] = co_await when_all(ask<&side::receive>(receivers, count), ask<&side::send>(senders, count));
+        co_return sum;
     };
-    auto measured = [&]() -> task<sample> {
-        co_await both(n / 8 * peers);
-        meter m;
-        auto const sum = co_await both(n);
-        auto const out = m.over(n);
-        check(sum, sum_below(n), "channel");
-        co_return out;
-    };
-    return home.run(measured());
+    auto const out = home.run(measure(n, both));
+    where.check();
+    return out;
 }
 
 } // namespace plait::bench::with_plait

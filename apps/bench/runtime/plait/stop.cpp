@@ -1,25 +1,42 @@
 #include <plait/apps/bench/runtime/plait/plait.hpp>
 
-#include <plait/actors/event.hpp>
+#include <plait/actors/channel.hpp>
 #include <plait/actors/runtime.hpp>
 #include <plait/actors/scope.hpp>
 
 namespace plait::bench::with_plait {
 
-sample cancel_waiting(std::int64_t n)
+namespace {
+
+using values = channel<std::int64_t>;
+
+task<> wait_for_result(values& never, std::int64_t& ended)
+{
+    auto const outcome = co_await as_result(never.receive());
+    if (outcome.error() == errc::cancelled) ++ended;
+}
+
+task<> wait_and_throw(values& never, std::int64_t& ended)
+{
+    struct at_end {
+        ~at_end() { ++count; }
+        std::int64_t& count;
+    } const counts{ended};
+    co_await never.receive();
+    ended = -1; // it must not come here
+}
+
+template<class Wait>
+sample cancel(std::int64_t n, Wait wait)
 {
     runtime home;
-    event never;
+    values never(1);
     std::int64_t ended = 0;
-    auto waits = [&]() -> task<> {
-        auto outcome = co_await as_result(never.wait());
-        if (outcome.error() == errc::cancelled) ++ended;
-    };
     auto measured = [&]() -> task<sample> {
         sample out;
         auto body = [&](scope& all) -> task<> {
             for (std::int64_t i = 0; i < n; ++i)
-                all.start(waits());
+                all.start(wait(never, ended));
             co_await this_task::yield(); // they have started, and wait
             meter m;
             all.request_stop();
@@ -31,6 +48,18 @@ sample cancel_waiting(std::int64_t n)
         co_return out;
     };
     return home.run(measured());
+}
+
+} // namespace
+
+sample cancel_results(std::int64_t n)
+{
+    return cancel(n, wait_for_result);
+}
+
+sample cancel_throwing(std::int64_t n)
+{
+    return cancel(n, wait_and_throw);
 }
 
 } // namespace plait::bench::with_plait

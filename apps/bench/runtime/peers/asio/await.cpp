@@ -1,6 +1,7 @@
 #include <plait/apps/bench/runtime/peers/asio/asio.hpp>
 
 #include <plait/apps/bench/runtime/peers/asio/rethrow.hpp>
+#include <plait/apps/bench/runtime/processors.hpp>
 
 #include <asio/awaitable.hpp>
 #include <asio/co_spawn.hpp>
@@ -8,6 +9,7 @@
 #include <asio/io_context.hpp>
 #include <asio/strand.hpp>
 #include <asio/use_awaitable.hpp>
+#include <asio/version.hpp>
 
 #include <thread>
 
@@ -54,6 +56,12 @@ awaitable<void> measure_ask(Executor other, std::int64_t n, sample& out)
 
 } // namespace
 
+std::string version()
+{
+    return std::to_string(ASIO_VERSION / 100'000) + "." + std::to_string(ASIO_VERSION / 100 % 1000) + "." +
+           std::to_string(ASIO_VERSION % 100);
+}
+
 sample await_child(std::int64_t n)
 {
     asio::io_context context(1);
@@ -87,7 +95,11 @@ sample ask_asleep(std::int64_t n)
 {
     asio::io_context here(1), there(1);
     auto stays = asio::make_work_guard(there);
-    std::thread other([&] { there.run(); });
+    std::thread other([&] {
+        on_processor second(processor(1));
+        there.run();
+    });
+    on_processor first(processor(0));
     sample out;
     asio::co_spawn(here, measure_ask(there.get_executor(), n, out), rethrow);
     here.run();

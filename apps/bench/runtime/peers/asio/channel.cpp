@@ -1,15 +1,19 @@
 #include <plait/apps/bench/runtime/peers/asio/asio.hpp>
 
+#include <plait/apps/bench/runtime/apart.hpp>
 #include <plait/apps/bench/runtime/peers/asio/rethrow.hpp>
 
 #include <asio/awaitable.hpp>
 #include <asio/co_spawn.hpp>
+#include <asio/executor_work_guard.hpp>
 #include <asio/experimental/channel.hpp>
 #include <asio/experimental/concurrent_channel.hpp>
 #include <asio/io_context.hpp>
 #include <asio/use_awaitable.hpp>
 
 #include <atomic>
+#include <exception>
+#include <latch>
 #include <thread>
 
 namespace plait::bench::with_asio {
@@ -38,33 +42,35 @@ awaitable<void> receive(Channel& from, std::int64_t n, std::atomic<std::int64_t>
     sum += own;
 }
 
-/// Starts all of them; the context must run after it.
+/// Waits until all of them have ended, wherever they run.
+struct ends {
+    auto note()
+    {
+        return [this](std::exception_ptr failure) {
+            left.count_down();
+            rethrow(failure);
+        };
+    }
+    std::latch left{2 * peers};
+};
+
+/// Sends and receives n values, each side on its context.
 template<class Channel>
-void start(asio::io_context& context, Channel& values, std::int64_t n, std::atomic<std::int64_t>& sum)
+void start(asio::io_context& senders, asio::io_context& receivers, Channel& values, std::int64_t n,
+           std::atomic<std::int64_t>& sum, ends& all)
 {
     for (std::int64_t i = 0; i < peers; ++i) {
-        asio::co_spawn(context, send(values, i, n), rethrow);
-        asio::co_spawn(context, receive(values, n / peers, sum), rethrow);
+        asio::co_spawn(senders, send(values, i, n), all.note());
+        asio::co_spawn(receivers, receive(values, n / peers, sum), all.note());
     }
 }
 
-template<class Channel>
-sample exchange(std::int64_t n, int threads)
+/// Sends n values twice with `both`, which gives their sum; the second time is measured.
+template<class Both>
+sample measure(std::int64_t n, Both both)
 {
     n = n / peers * peers;
-    asio::io_context context(threads);
-    Channel values(context, capacity);
-    auto both = [&](std::int64_t count) {
-        std::atomic<std::int64_t> sum{0};
-        context.restart();
-        start(context, values, count, sum);
-        std::thread other;
-        if (threads > 1) other = std::thread([&] { context.run(); });
-        context.run();
-        if (other.joinable()) other.join();
-        return sum.load();
-    };
-    both(n / 8 * peers);
+    both(n);
     meter m;
     auto const sum = both(n);
     auto const out = m.over(n);
@@ -78,12 +84,46 @@ using signature = void(asio::error_code, std::int64_t);
 
 sample many_to_many(std::int64_t n)
 {
-    return exchange<asio::experimental::channel<signature>>(n, 1);
+    asio::io_context context(1);
+    asio::experimental::channel<signature> values(context, capacity);
+    auto both = [&](std::int64_t count) {
+        std::atomic<std::int64_t> sum{0};
+        ends all;
+        context.restart();
+        start(context, context, values, count, sum, all);
+        context.run();
+        return sum.load();
+    };
+    return measure(n, both);
 }
 
 sample many_to_many_across(std::int64_t n)
 {
-    return exchange<asio::experimental::concurrent_channel<signature>>(n, 2);
+    asio::io_context senders(1), receivers(1);
+    asio::experimental::concurrent_channel<signature> values(senders, capacity);
+    apart where;
+    auto stays = asio::make_work_guard(receivers);
+    std::thread other([&] {
+        on_processor second(processor(1));
+        where.here(1);
+        receivers.run();
+    });
+    on_processor first(processor(0));
+    where.here(0);
+    auto both = [&](std::int64_t count) {
+        std::atomic<std::int64_t> sum{0};
+        ends all;
+        senders.restart();
+        start(senders, receivers, values, count, sum, all);
+        senders.run();
+        all.left.wait();
+        return sum.load();
+    };
+    auto const out = measure(n, both);
+    stays.reset();
+    other.join();
+    where.check();
+    return out;
 }
 
 } // namespace plait::bench::with_asio

@@ -1,6 +1,7 @@
 #include <plait/apps/bench/runtime/peers/bare/bare.hpp>
 
 #include <plait/apps/bench/runtime/peers/bare/task.hpp>
+#include <plait/apps/bench/runtime/processors.hpp>
 
 #include <atomic>
 #include <thread>
@@ -88,7 +89,9 @@ sample line_round_trip(std::int64_t n)
         std::atomic<std::int64_t> value{0};
     };
     line there, back;
+    on_processor first(processor(0));
     std::thread other([&] {
+        on_processor second(processor(1));
         for (std::int64_t seen = 0;;) {
             seen = spin_while(there.value, seen);
             if (seen < 0) return;
@@ -117,7 +120,9 @@ sample futex_round_trip(std::int64_t n)
     flag there, back;
     std::int64_t seen = 0;
     std::atomic<bool> over{false};
+    on_processor first(processor(0));
     std::thread other([&] {
+        on_processor second(processor(1));
         for (there.wait(); !over; there.wait()) {
             ++seen;
             back.set();

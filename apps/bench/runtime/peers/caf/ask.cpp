@@ -84,6 +84,12 @@ sample ask(settings& config, std::int64_t n)
 
 } // namespace
 
+std::string version()
+{
+    return std::to_string(CAF_VERSION / 10'000) + "." + std::to_string(CAF_VERSION / 100 % 100) + "." +
+           std::to_string(CAF_VERSION % 100);
+}
+
 sample ask_beside(std::int64_t n)
 {
     settings config(1);

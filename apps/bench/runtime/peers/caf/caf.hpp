@@ -2,8 +2,13 @@
 
 #include <plait/apps/bench/runtime/meter.hpp>
 
+#include <string>
+
 /// The workloads on CAF: event-based actors, typed where they answer, `request(...).then(...)` for asks.
 namespace plait::bench::with_caf {
+
+/// Of CAF: "0.17.6".
+std::string version();
 
 sample ask_beside(std::int64_t n);
 /// Two workers that poll and never sleep. Where the actors run is CAF's choice, as it is for its user.

@@ -4,6 +4,7 @@
 
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_group.h>
+#include <oneapi/tbb/version.h>
 
 #include <array>
 
@@ -26,6 +27,11 @@ std::int64_t add(std::int64_t first, std::int64_t leaves)
 }
 
 } // namespace
+
+std::string version()
+{
+    return TBB_VERSION_STRING;
+}
 
 sample tree_of_tasks(std::int64_t n)
 {

@@ -1,5 +1,7 @@
 #include <plait/apps/bench/runtime/peers/threads/threads.hpp>
 
+#include <plait/apps/bench/runtime/processors.hpp>
+
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -75,7 +77,9 @@ std::int64_t exchange(bounded_queue<std::int64_t>& values, std::int64_t n)
 sample ask_asleep(std::int64_t n)
 {
     bounded_queue<std::int64_t> asks(1), answers(1);
+    on_processor first(processor(0));
     std::thread other([&] {
+        on_processor second(processor(1));
         for (auto i = asks.receive(); i >= 0; i = asks.receive())
             answers.send(i);
     });

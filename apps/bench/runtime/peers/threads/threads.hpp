@@ -5,7 +5,8 @@
 /// The naive way: std::thread, std::mutex and std::condition_variable.
 namespace plait::bench::with_threads {
 
-/// A request and its answer through two mutex-protected slots; both threads sleep.
+/// A request and its answer through two mutex-protected slots; both threads sleep, each on its
+/// processor.
 sample ask_asleep(std::int64_t n);
 /// Starts a thread and joins it.
 sample spawn_and_stop(std::int64_t n);
