@@ -3,7 +3,7 @@
 #include <plait/actors/actor_registry.hpp>
 #include <plait/actors/error.hpp>
 #include <plait/actors/runtime.hpp>
-#include <plait/actors/watchdog.hpp>
+#include <plait/actors/runtime_watchdog.hpp>
 
 #include <cassert>
 

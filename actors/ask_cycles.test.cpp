@@ -161,13 +161,14 @@ TEST_CASE("an ask that an exclusive section holds back is answered later when it
     auto body = [&]() -> task<> {
         auto k = all.home().spawn<keeper>();
         auto a = all.home().spawn<asker>();
-        co_await with_scope([&](scope& s) -> task<> {
+        auto side_by_side = [&](scope& s) -> task<> {
             s.start(ask<&keeper::hold>(k, &until));
             co_await all.home().clock().sleep_for(std::chrono::seconds(1));
             s.start([&]() -> task<> { CHECK(co_await ask<&asker::go>(a, k) == 1); });
             co_await all.home().clock().sleep_for(std::chrono::seconds(1));
             until.set();
-        });
+        };
+        co_await with_scope(side_by_side);
     };
     all.run(body());
 }

@@ -12,6 +12,7 @@
 #include <plait/actors/supervisor.hpp>
 
 #include <atomic>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -20,10 +21,15 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// "dump.test.cpp:12", as the text has it after the path.
-std::string at(unsigned line)
+/// "dump.test.cpp:12" for the line of this file that ends with that comment.
+std::string at(std::string const& mark)
 {
-    return "dump.test.cpp:" + std::to_string(line);
+    std::ifstream file(PLAIT_SOURCE_DIR "/actors/dump.test.cpp");
+    std::string line;
+    for (int number = 1; std::getline(file, line); ++number) {
+        if (line.ends_with("// " + mark)) return "dump.test.cpp:" + std::to_string(number);
+    }
+    return "no line is marked " + mark;
 }
 
 struct store : actor {
@@ -33,10 +39,9 @@ struct store : actor {
     }
     task<int> get(int key)
     {
-        co_await ready_.wait();
+        co_await ready_.wait(); // waits for the event
         co_return key;
     }
-    static constexpr unsigned line_of_wait = here().line - 3;
 
 private:
     event& ready_;
@@ -47,15 +52,20 @@ struct session : actor {
         : data_(std::move(data))
     {
     }
-    task<int> fetch(int key) { co_return co_await ask<&store::get>(data_, key); }
+    task<int> fetch(int key)
+    {
+        co_return co_await ask<&store::get>(data_, key); // asks
+    }
     task<> serve()
     {
-        co_await with_scope([&](scope& s) -> task<> {
-            s.start([this]() -> task<> { co_await home().clock().sleep_for(5s); });
-            co_await fetch(1);
-        });
+        auto side_by_side = [&](scope& s) -> task<> {
+            s.start([this]() -> task<> {
+                co_await home().clock().sleep_for(5s); // sleeps
+            });
+            co_await fetch(1); // fetches
+        };
+        co_await with_scope(side_by_side);
     }
-    static constexpr unsigned end = here().line;
 
 private:
     ref<store> data_;
@@ -82,21 +92,20 @@ TEST_CASE("a dump shows every actor, its methods, and each chain of awaits down 
         all.run(body());
     }
     INFO(text);
-    auto line = [](unsigned above) { return at(session::end - above); };
     auto const has = [&](std::string const& part) { return text.find(part) != text.npos; };
     CHECK(has("at 1.0"));
     CHECK(has("store #1: running, 0 of 256 messages waiting\n"));
     CHECK(has("store::get, called at "));
-    CHECK(has(at(store::line_of_wait) + " waits for an event\n"));
+    CHECK(has(at("waits for the event") + " waits for an event\n"));
     CHECK(has("session #2: running, 0 of 256 messages waiting\n"));
     CHECK(has("session::serve, called at "));
-    CHECK(has(line(8) + " waits for an answer of "));
-    CHECK(has(line(4) + " waits for a time: 5."));
-    CHECK(has(line(3) + "\n"));
+    CHECK(has(at("asks") + " waits for an answer of "));
+    CHECK(has(at("sleeps") + " waits for a time: 5."));
+    CHECK(has(at("fetches") + "\n"));
     CHECK(has("task #1\n"));
     CHECK(has("dump.cpp:"));
     // A chain goes from the method down: the scope's body, then what it awaits.
-    CHECK(text.find(line(3) + "\n") < text.find(line(8) + " waits"));
+    CHECK(text.find(at("fetches") + "\n") < text.find(at("asks") + " waits"));
     CHECK(text.find("store #1") < text.find("session #2"));
 }
 
@@ -118,7 +127,7 @@ TEST_CASE("a dump names whatever a coroutine can wait for")
             auto held = co_await none.acquire();
             auto data = home.spawn<store>(never);
             co_await tell<&store::get>(data, 1);
-            co_await with_scope([&](scope& s) -> task<> {
+            auto side_by_side = [&](scope& s) -> task<> {
                 s.start([&]() -> task<> { co_await full.send(1); });
                 s.start([&]() -> task<> { co_await empty.receive(); });
                 s.start([&]() -> task<> { auto p = co_await none.acquire(); });
@@ -137,7 +146,8 @@ TEST_CASE("a dump names whatever a coroutine can wait for")
                 co_await home.clock().sleep_for(1s);
                 text = co_await dump(home);
                 s.request_stop();
-            });
+            };
+            co_await with_scope(side_by_side);
         };
         all.run(body());
     }
@@ -166,12 +176,13 @@ TEST_CASE("a dump of a chain that is deep leaves out its middle")
     std::string text;
     auto body = [&]() -> task<> {
         event end;
-        co_await with_scope([&](scope& s) -> task<> {
+        auto side_by_side = [&](scope& s) -> task<> {
             s.start(deep::down(100'000, end));
             co_await this_task::yield();
             text = co_await dump(all.home());
             end.set();
-        });
+        };
+        co_await with_scope(side_by_side);
     };
     all.run(body());
     CHECK(text.find(" more)\n") != text.npos);

@@ -66,7 +66,7 @@ void frame::give_back() noexcept
         root_ended_(root_owner_);
         return;
     }
-    above_.awaiter->beneath_ = 0;
+    above_.awaiter->beneath_ = nullptr;
     if (current.running) {
         current.next = above_.continuation;
     } else {

@@ -72,7 +72,7 @@ public:
         file_ = where.file;
         line_ = where.line;
         // A frame that is awaited notes itself.
-        if constexpr (!requires { typename std::remove_cvref_t<Awaitable>::awaits_frame; }) beneath_ = 0;
+        if constexpr (!requires { typename std::remove_cvref_t<Awaitable>::awaits_frame; }) beneath_ = nullptr;
         if constexpr (requires { std::forward<Awaitable>(awaitable).operator co_await(); }) {
             return std::forward<Awaitable>(awaitable).operator co_await();
         } else {
@@ -88,7 +88,7 @@ public:
     /// plait's.
     frame* awaited() const noexcept
     {
-        return line_ == 0 || beneath_ & 1 ? nullptr : reinterpret_cast<frame*>(beneath_);
+        return line_ == 0 || is_operation(beneath_) ? nullptr : reinterpret_cast<frame*>(beneath_);
     }
     resumption* awaited_operation() const noexcept;
     /// Noted by an operation when the coroutine suspends in it.
@@ -114,7 +114,7 @@ public:
     {
         context_ = &context;
         above_ = {&parent, continuation};
-        parent.beneath_ = reinterpret_cast<std::uintptr_t>(this);
+        parent.beneath_ = reinterpret_cast<char*>(this);
         depth_ = static_cast<std::uint16_t>(parent.depth_ + 1);
         if (depth_ % stack_depth == 0 && start_later(self)) {
             state_ = state::suspended;
@@ -126,7 +126,7 @@ public:
             state_ = state::suspended;
             return true;
         }
-        parent.beneath_ = 0;
+        parent.beneath_ = nullptr;
         return false;
     }
 
@@ -154,6 +154,10 @@ private:
     /// How many awaits may nest on the stack before the next child starts from the trampoline, with an empty stack.
     static constexpr unsigned stack_depth = 128;
     /// False where there is no trampoline.
+    static bool is_operation(char const* beneath) noexcept
+    {
+        return reinterpret_cast<std::uintptr_t>(beneath) % 2 != 0;
+    }
     static bool start_later(std::coroutine_handle<> self) noexcept;
     void give_back() noexcept;
 
@@ -176,7 +180,7 @@ private:
     void* root_owner_;
     /// The frame or the operation that it awaits; an operation is marked by bit 0. Set by whoever suspends it, cleared
     /// by its next await.
-    std::uintptr_t beneath_;
+    char* beneath_;
     char const* file_;
     unsigned line_ = 0;       ///< 0 before the first await: then the two above have no value
     std::uint16_t depth_ = 0; ///< of awaits, modulo its range
@@ -245,12 +249,12 @@ namespace detail {
 
 inline resumption* frame::awaited_operation() const noexcept
 {
-    return line_ != 0 && beneath_ & 1 ? reinterpret_cast<resumption*>(beneath_ - 1) : nullptr;
+    return line_ != 0 && is_operation(beneath_) ? reinterpret_cast<resumption*>(beneath_ - 1) : nullptr;
 }
 
 inline void frame::waits_for(resumption& operation) noexcept
 {
-    beneath_ = reinterpret_cast<std::uintptr_t>(&operation) | 1;
+    beneath_ = reinterpret_cast<char*>(&operation) + 1;
 }
 
 /// An awaitable that gives `Read(context)` at once.

@@ -173,13 +173,9 @@ frame_cache* cache()
     return frame_cache::mine;
 }
 
-bool pooled_size([[maybe_unused]] std::size_t size) noexcept
+constexpr bool pooled_size(std::size_t size) noexcept
 {
-#ifdef PLAIT_FRAMES_ON_HEAP
-    return false;
-#else
-    return size <= memory_pool::classes * memory_pool::granule;
-#endif
+    return !detail::frames_on_heap && size <= memory_pool::classes * memory_pool::granule;
 }
 
 void count_large(int change)

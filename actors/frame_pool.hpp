@@ -6,14 +6,6 @@
 #include <cstdint>
 #include <new>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define PLAIT_FRAMES_ON_HEAP 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define PLAIT_FRAMES_ON_HEAP 1
-#endif
-#endif
-
 namespace plait {
 
 /// Coroutine frames alive in the process. Exact while no other thread starts or ends a coroutine; a test ends with the
@@ -21,6 +13,20 @@ namespace plait {
 std::int64_t live_frames() noexcept;
 
 namespace detail {
+
+/// Sanitizer builds take all memory from the heap, so that they see misuse.
+inline constexpr bool frames_on_heap =
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+    true;
+#else
+    false;
+#endif
+#else
+    false;
+#endif
 
 /// The free memory of one thread, in classes of 64 bytes and on lines of their own. It comes from a reserve that all
 /// threads share, in batches, and goes back there: a thread that only frees feeds those that only allocate. What was
@@ -92,50 +98,49 @@ void free_frame_slowly(void* memory, std::size_t size) noexcept;
 void* allocate_node_slowly(std::size_t size);
 void free_node_slowly(void* memory, std::size_t size) noexcept;
 
-/// Memory for a coroutine's frame, which `live_frames` counts. Sanitizer builds go to the heap, so that they see
-/// misuse.
+/// Memory for a coroutine's frame, which `live_frames` counts.
 inline void* allocate_frame(std::size_t size)
 {
-#ifndef PLAIT_FRAMES_ON_HEAP
-    auto const which = (size - 1) / memory_pool::granule;
-    auto* c = frame_cache::mine;
-    if (which < memory_pool::classes && c) {
-        if (auto* memory = c->frames.take(which)) return memory;
+    if constexpr (!frames_on_heap) {
+        auto const which = (size - 1) / memory_pool::granule;
+        auto* c = frame_cache::mine;
+        if (which < memory_pool::classes && c) {
+            if (auto* memory = c->frames.take(which)) return memory;
+        }
     }
-#endif
     return allocate_frame_slowly(size);
 }
 
 inline void free_frame(void* memory, std::size_t size) noexcept
 {
-#ifndef PLAIT_FRAMES_ON_HEAP
-    auto const which = (size - 1) / memory_pool::granule;
-    auto* c = frame_cache::mine;
-    if (which < memory_pool::classes && c && c->frames.give(which, memory)) return;
-#endif
+    if constexpr (!frames_on_heap) {
+        auto const which = (size - 1) / memory_pool::granule;
+        auto* c = frame_cache::mine;
+        if (which < memory_pool::classes && c && c->frames.give(which, memory)) return;
+    }
     free_frame_slowly(memory, size);
 }
 
 /// The same for what is not a coroutine, and not counted.
 inline void* allocate_node(std::size_t size)
 {
-#ifndef PLAIT_FRAMES_ON_HEAP
-    auto const which = (size - 1) / memory_pool::granule;
-    auto* c = frame_cache::mine;
-    if (which < memory_pool::classes && c) {
-        if (auto* memory = c->nodes.take(which)) return memory;
+    if constexpr (!frames_on_heap) {
+        auto const which = (size - 1) / memory_pool::granule;
+        auto* c = frame_cache::mine;
+        if (which < memory_pool::classes && c) {
+            if (auto* memory = c->nodes.take(which)) return memory;
+        }
     }
-#endif
     return allocate_node_slowly(size);
 }
 
 inline void free_node(void* memory, std::size_t size) noexcept
 {
-#ifndef PLAIT_FRAMES_ON_HEAP
-    auto const which = (size - 1) / memory_pool::granule;
-    auto* c = frame_cache::mine;
-    if (which < memory_pool::classes && c && c->nodes.give(which, memory)) return;
-#endif
+    if constexpr (!frames_on_heap) {
+        auto const which = (size - 1) / memory_pool::granule;
+        auto* c = frame_cache::mine;
+        if (which < memory_pool::classes && c && c->nodes.give(which, memory)) return;
+    }
     free_node_slowly(memory, size);
 }
 

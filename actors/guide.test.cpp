@@ -342,7 +342,11 @@ CO_TEST_CASE("the guide: an ordered end, seen from inside")
     auto how = co_await drain(mine, rt.clock(), 2s); // takes nothing more, runs what waits, and ends
     if (how.dropped > 0) std::cerr << how.actor << " dropped " << how.dropped << " messages\n";
 
-    for (auto const& one : co_await shutdown(rt, {.draining = 10s, .stopping = 5s})) // whoever did not end well
+    shutdown_limits limits;
+    limits.draining = 10s;
+    limits.stopping = 5s;
+    auto trouble = co_await shutdown(rt, limits); // whoever did not end well
+    for (auto const& one : trouble)
         std::cerr << one.actor << (one.gone ? " dropped messages\n" : " has not ended\n");
     // [shutdown]
     CHECK(how.dropped == 0);

@@ -22,6 +22,12 @@ struct machine_atomics {
         word.wait(seen, order);
     }
     static void wake_one(std::atomic<std::uint32_t>& word) noexcept { word.notify_one(); }
+    /// The same for a sleeper that has looked long enough and a waker that knows of it: one system call each, where
+    /// there is one. The library's wait gives its processor away a few times first, which on a busy machine takes
+    /// longer than the sleep. Sleeps may end early.
+    static void sleep_at_once(std::atomic<std::uint32_t> const& word, std::uint32_t seen) noexcept;
+    static void wake_sleeper(std::atomic<std::uint32_t>& word) noexcept;
+
     static void wake_all(std::atomic<std::uint32_t>& word) noexcept { word.notify_all(); }
 
     /// Lets the thread run whose next step this one waits for.

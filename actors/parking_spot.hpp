@@ -27,7 +27,7 @@ public:
     void park() noexcept
     {
         while (woken_.load(std::memory_order_acquire) == 0) {
-            Atomics::sleep_while(woken_, 0, std::memory_order_relaxed);
+            Atomics::sleep_at_once(woken_, 0);
         }
         woken_.store(0, std::memory_order_relaxed);
     }
@@ -37,7 +37,7 @@ public:
     {
         wakers_.fetch_add(1, std::memory_order_relaxed);
         woken_.store(1, std::memory_order_release);
-        Atomics::wake_one(woken_);
+        Atomics::wake_sleeper(woken_);
         wakers_.fetch_sub(1, std::memory_order_release);
     }
 

@@ -5,7 +5,7 @@
 #include <plait/actors/machine.hpp>
 #include <plait/actors/restartable_cell.hpp>
 #include <plait/actors/run_registry.hpp>
-#include <plait/actors/watchdog.hpp>
+#include <plait/actors/runtime_watchdog.hpp>
 
 #include <cstdint>
 #include <functional>

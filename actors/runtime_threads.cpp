@@ -3,8 +3,8 @@
 #include <plait/actors/cpu_set.hpp>
 #include <plait/actors/error.hpp>
 #include <plait/actors/runtime.hpp>
+#include <plait/actors/runtime_watchdog.hpp>
 #include <plait/actors/thread_loop.hpp>
-#include <plait/actors/watchdog.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -60,7 +60,7 @@ TEST_CASE("a drained actor runs what waits in its mailbox, takes nothing more, a
         auto s = all.home().spawn<slow>(&done);
         for (int i = 0; i < 5; ++i)
             co_await tell<&slow::work>(s, i);
-        co_await with_scope([&](scope& both) -> task<> {
+        auto side_by_side = [&](scope& both) -> task<> {
             both.start([&]() -> task<> {
                 auto const how = co_await drain(s, all.home().clock(), 1min);
                 CHECK(how.gone);
@@ -72,7 +72,8 @@ TEST_CASE("a drained actor runs what waits in its mailbox, takes nothing more, a
             CHECK_FALSE(try_tell<&slow::work>(s, 6));
             auto const refused = co_await as_result(ask<&slow::work>(s, 7));
             CHECK(refused.error() == errc::receiver_gone);
-        });
+        };
+        co_await with_scope(side_by_side);
     };
     all.run(body());
     CHECK(done == std::vector{0, 1, 2, 3, 4});
@@ -85,13 +86,14 @@ TEST_CASE("senders that wait for room in a mailbox that is drained are served")
     simulation all;
     auto body = [&]() -> task<> {
         auto s = all.home().spawn<slow>(&done);
-        co_await with_scope([&](scope& senders) -> task<> {
+        auto side_by_side = [&](scope& senders) -> task<> {
             for (int i = 0; i < 300; ++i)
                 senders.start(tell<&slow::work>(s, i));
             co_await all.home().clock().sleep_for(100ms);
             auto const how = co_await drain(s, all.home().clock(), 1h);
             CHECK(how.dropped == 0);
-        });
+        };
+        co_await with_scope(side_by_side);
     };
     all.run(body());
     CHECK(done.size() == 300);
@@ -182,7 +184,8 @@ TEST_CASE("a shutdown names a method that does not end, and goes on without it")
         co_await tell<&slow::stubborn>(s, &end);
         for (int i = 0; i < 3; ++i)
             co_await tell<&slow::work>(other, i);
-        auto const trouble = co_await shutdown(all.home(), {10s, 5s});
+        shutdown_limits const limits{10s, 5s};
+        auto const trouble = co_await shutdown(all.home(), limits);
         REQUIRE(trouble.size() == 2);
         CHECK(trouble[0].actor.ends_with("slow #2"));
         CHECK_FALSE(trouble[0].gone);

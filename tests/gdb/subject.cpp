@@ -32,14 +32,15 @@ struct client : plait::actor {
     }
     plait::task<> visit(plait::ref<store> from)
     {
-        co_await plait::with_scope([&](plait::scope& s) -> plait::task<> {
+        auto side_by_side = [&](plait::scope& s) -> plait::task<> {
             s.start([this]() -> plait::task<> {
                 ++sleepers;
                 co_await home().clock().sleep_until(plait::time_point::max()); // sleeps
             });
             co_await fetch(from); // fetches
             s.request_stop();
-        });
+        };
+        co_await plait::with_scope(side_by_side);
     }
     int begun() const { return sleepers; }
 

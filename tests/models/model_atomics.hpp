@@ -217,6 +217,8 @@ struct model_atomics {
     {
         word.sleep_while(seen);
     }
+    static void sleep_at_once(atomic<std::uint32_t> const& word, std::uint32_t seen) { word.sleep_while(seen); }
+    static void wake_sleeper(atomic<std::uint32_t>& word) { word.wake(1); }
     static void wake_one(atomic<std::uint32_t>& word) { word.wake(1); }
     static void wake_all(atomic<std::uint32_t>& word) { word.wake(rl::ctx().get_thread_count()); }
     static void yield() { rl::yield(1, RL_INFO); }

@@ -1,4 +1,4 @@
-#include <plait/actors/watchdog.hpp>
+#include <plait/actors/runtime_watchdog.hpp>
 
 #include <algorithm>
 #include <utility>
