@@ -1,6 +1,7 @@
 #include <plait/actors/actor_core.hpp>
 
 #include <plait/actors/actor_registry.hpp>
+#include <plait/actors/ask_cycles.hpp>
 #include <plait/actors/error.hpp>
 #include <plait/actors/runtime.hpp>
 #include <plait/actors/runtime_watchdog.hpp>

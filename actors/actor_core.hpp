@@ -250,32 +250,33 @@ private:
     std::atomic<std::uint64_t> taken_{0}; ///< written on the actor's executor only
     handle_counts<> handles_;
 
-    // What senders only read.
+    // Another one: what an ask that is a direct call looks at.
     executor* underlying_; ///< null once the runtime that owned it has ended: then a post runs in the call
     std::uint64_t const capacity_;
-    std::atomic<bool> closed_{false}; ///< written on the actor's executor only
-    bool const serial_;               ///< what it runs on
-    bool in_call_ = false;            ///< an ask is inside as a direct call
+    void const* holder_ = nullptr;             ///< the method that is exclusive
+    std::shared_ptr<actor_counters> counters_; ///< a turn that ends the actor still writes them
+    message_list running_;                     ///< methods that have suspended
+    std::atomic<bool> closed_{false};          ///< written on the actor's executor only
+    bool const serial_;                        ///< what it runs on
+    bool in_call_ = false;                     ///< an ask is inside as a direct call
+    bool paused_ = false;
+    bool draining_ = false; ///< closed to senders, but what waits is run
+    bool gone_ = false;
+    bool free_ = false; ///< no handle is left: the turn ends by deleting this
+    bool sweep_ = false;
 
     std::shared_ptr<actor_registry> const home_; ///< outlives the runtime, as handles may
     std::shared_ptr<void> place_;
     std::shared_ptr<guardian> guardian_;
     std::string_view const name_;
-    work_list inbox_;      ///< collected from the mailbox, oldest first
-    work_list held_;       ///< what an exclusive section keeps waiting
-    message_list running_; ///< methods that have suspended
-    message_list above_;   ///< messages whose senders wait for room
-    work_list when_gone_;  ///< who waits for the end
-    void const* holder_ = nullptr;
+    work_list inbox_;     ///< collected from the mailbox, oldest first
+    work_list held_;      ///< what an exclusive section keeps waiting
+    message_list above_;  ///< messages whose senders wait for room
+    work_list when_gone_; ///< who waits for the end
     unsigned holds_ = 0;
-    bool sweep_ = false;
-    bool gone_ = false;
-    bool draining_ = false; ///< closed to senders, but what waits is run
-    bool paused_ = false;
     bool told_down_ = false; ///< the guardian knows that it is paused
     bool has_object_ = true;
     bool ending_ = false; ///< last_words() were asked for
-    bool free_ = false;   ///< no handle is left: the turn ends by deleting this
 
     struct system_work : work {
         actor_core* core;
@@ -283,9 +284,8 @@ private:
 
     std::optional<failure> failure_; ///< why it is paused
     std::atomic<std::uint64_t> dropped_{0};
-    std::shared_ptr<actor_counters> counters_; ///< a turn that ends the actor still writes them
-    bool owned_ = false;                       ///< `underlying_` ends with the runtime
-    std::uint64_t id_ = 0;                     ///< the runtime's actors are numbered as they come, from 1
+    bool owned_ = false;   ///< `underlying_` ends with the runtime
+    std::uint64_t id_ = 0; ///< the runtime's actors are numbered as they come, from 1
     actor_core* registry_next_ = nullptr;
     actor_core* registry_previous_ = nullptr;
 };

@@ -1,10 +1,19 @@
 #include <plait/actors/actor_registry.hpp>
 
+#include <plait/actors/ask_cycles.hpp>
 #include <plait/actors/machine.hpp>
 
 #include <condition_variable>
 
 namespace plait::detail {
+
+actor_registry::actor_registry(runtime& r, bool find_ask_cycles)
+    : owner(r)
+    , cycles(find_ask_cycles ? std::make_unique<ask_cycles>() : nullptr)
+{
+}
+
+actor_registry::~actor_registry() = default;
 
 void actor_registry::list::add(actor_core& core) noexcept
 {

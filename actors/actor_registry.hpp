@@ -1,7 +1,6 @@
 #pragma once
 
 #include <plait/actors/actor_core.hpp>
-#include <plait/actors/ask_cycles.hpp>
 
 #include <cstddef>
 #include <functional>
@@ -14,16 +13,13 @@ class runtime;
 
 namespace detail {
 
+class ask_cycles;
 class machine;
 
 /// All actors of a runtime.
 class actor_registry {
 public:
-    actor_registry(runtime& r, bool find_ask_cycles)
-        : owner(r)
-        , cycles(find_ask_cycles ? std::make_unique<ask_cycles>() : nullptr)
-    {
-    }
+    actor_registry(runtime& r, bool find_ask_cycles);
 
     /// Hears of failures that no caller waits for.
     virtual void unhandled(failure const& f) noexcept = 0;
@@ -50,7 +46,7 @@ public:
     std::unique_ptr<ask_cycles> const cycles; ///< null when nobody looks for them
 
 protected:
-    ~actor_registry() = default;
+    ~actor_registry();
 
 private:
     struct list {

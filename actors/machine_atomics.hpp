@@ -5,6 +5,16 @@
 
 namespace plait::detail {
 
+/// A pause between two looks at what is about to change.
+inline void relax() noexcept
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
 /// What the protocols between threads are made of: the machine's atomics. Each protocol is a template over them, so
 /// that the model checker runs the code that ships (tests/models/).
 struct machine_atomics {
@@ -30,21 +40,15 @@ struct machine_atomics {
 
     static void wake_all(std::atomic<std::uint32_t>& word) noexcept { word.notify_all(); }
 
+    /// About a microsecond: less than falling asleep and being woken takes.
+    static constexpr unsigned looks_before_sleep = 64;
+    static void pause() noexcept { relax(); }
+
     /// Lets the thread run whose next step this one waits for.
     static void yield() noexcept;
 
     /// An address that is the calling thread's own.
     static void const* this_thread() noexcept;
 };
-
-/// A pause between two looks at what is about to change.
-inline void relax() noexcept
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-}
 
 } // namespace plait::detail

@@ -7,8 +7,13 @@ namespace plait::detail {
 /// Where the consumer of a mailbox sleeps. Whenever it goes idle it parks here once, and whoever finds it idle unparks
 /// it once.
 ///
-/// The consumer goes on as soon as `woken_` is 1, while the other thread may still notify it. So that thread is counted
-/// from before the 1 until it has left, and the consumer waits for the count before it destroys this.
+/// `state_`:
+///   - `awake`   the consumer runs, or looks a few times more before it sleeps: a sender that comes at once needs no
+///               system call, and neither does the consumer
+///   - `asleep`  it sleeps, or is about to: whoever replaces this value wakes it
+///   - `called`  it is to go on
+/// The consumer goes on as soon as it is called, while the other thread may still wake it. So that thread is counted
+/// from before until it has left, and the consumer waits for the count before it destroys this.
 template<class Atomics = machine_atomics>
 class parking_spot {
 public:
@@ -26,23 +31,32 @@ public:
     /// The consumer has gone idle: sleeps until it is unparked.
     void park() noexcept
     {
-        while (woken_.load(std::memory_order_acquire) == 0) {
-            Atomics::sleep_at_once(woken_, 0);
+        for (unsigned look = 0; look < Atomics::looks_before_sleep; ++look) {
+            if (state_.load(std::memory_order_relaxed) == called) break;
+            Atomics::pause();
         }
-        woken_.store(0, std::memory_order_relaxed);
+        auto seen = awake;
+        state_.compare_exchange_strong(seen, asleep, std::memory_order_relaxed, std::memory_order_relaxed);
+        while (state_.load(std::memory_order_acquire) == asleep) {
+            Atomics::sleep_at_once(state_, asleep);
+        }
+        state_.store(awake, std::memory_order_relaxed);
     }
 
     /// The caller has found the consumer idle.
     void unpark() noexcept
     {
         wakers_.fetch_add(1, std::memory_order_relaxed);
-        woken_.store(1, std::memory_order_release);
-        Atomics::wake_sleeper(woken_);
+        if (state_.exchange(called, std::memory_order_release) == asleep) Atomics::wake_sleeper(state_);
         wakers_.fetch_sub(1, std::memory_order_release);
     }
 
 private:
-    typename Atomics::template atomic<std::uint32_t> woken_{0};
+    static constexpr std::uint32_t awake = 0;
+    static constexpr std::uint32_t asleep = 1;
+    static constexpr std::uint32_t called = 2;
+
+    typename Atomics::template atomic<std::uint32_t> state_{awake};
     typename Atomics::template atomic<std::uint32_t> wakers_{0};
 };
 

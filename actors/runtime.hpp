@@ -1,11 +1,11 @@
 #pragma once
 
 #include <plait/actors/actor.hpp>
+#include <plait/actors/blocked.hpp>
 #include <plait/actors/clock.hpp>
 #include <plait/actors/machine.hpp>
 #include <plait/actors/restartable_cell.hpp>
 #include <plait/actors/run_registry.hpp>
-#include <plait/actors/runtime_watchdog.hpp>
 
 #include <cstdint>
 #include <functional>

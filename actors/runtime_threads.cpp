@@ -90,7 +90,7 @@ public:
         // Notified under the mutex: what the work does may end this as soon as it is let go of.
         std::lock_guard lock(mutex_);
         queue_.push_back(w);
-        ready_.notify_one();
+        if (idle_ > 0) ready_.notify_one();
     }
 
     bool serial() const noexcept override { return false; }
@@ -101,7 +101,9 @@ private:
         current_executor() = this;
         std::unique_lock lock(mutex_);
         for (;;) {
+            ++idle_;
             ready_.wait(lock, [&] { return ending_ || !queue_.empty(); });
+            --idle_;
             auto* w = queue_.pop_front();
             if (!w) return;
             lock.unlock();
@@ -113,6 +115,7 @@ private:
     std::mutex mutex_;
     std::condition_variable ready_;
     work_list queue_;
+    unsigned idle_ = 0; ///< threads that wait, or have been notified and not yet gone on
     bool ending_ = false;
     std::vector<std::thread> threads_;
 };

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <plait/actors/clock.hpp>
+#include <plait/actors/blocked.hpp>
 
 #include <atomic>
 #include <condition_variable>
@@ -12,12 +12,6 @@
 #include <vector>
 
 namespace plait {
-
-/// An actor that keeps its thread from others.
-struct blocked {
-    std::string_view actor; ///< its type
-    duration at_least;      ///< how long its turn has taken so far
-};
 
 namespace detail {
 

@@ -2,6 +2,7 @@
 
 #include <plait/actors/error.hpp>
 #include <plait/actors/machine.hpp>
+#include <plait/actors/split_mix.hpp>
 
 #include <algorithm>
 #include <cassert>
@@ -14,28 +15,6 @@ namespace plait {
 
 namespace {
 
-/// Numbers that are the same everywhere. Source: SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number
-/// generators", 2014).
-class split_mix {
-public:
-    explicit split_mix(std::uint64_t seed) noexcept
-        : state_(seed)
-    {
-    }
-    std::uint64_t next() noexcept
-    {
-        auto z = state_ += 0x9e3779b97f4a7c15U;
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-        return z ^ (z >> 31);
-    }
-    /// Below `n`, without the bias of a remainder.
-    std::uint32_t below(std::uint32_t n) noexcept { return static_cast<std::uint32_t>(((next() >> 32) * n) >> 32); }
-
-private:
-    std::uint64_t state_;
-};
-
 class seeded_chooser final : public chooser {
 public:
     explicit seeded_chooser(std::uint64_t seed) noexcept
@@ -45,7 +24,7 @@ public:
     std::uint32_t choose(std::uint32_t n) noexcept override { return numbers_.below(n); }
 
 private:
-    split_mix numbers_;
+    detail::split_mix numbers_;
 };
 
 /// Follows a list of choices, then always takes the first; remembers what it was asked.
@@ -465,7 +444,7 @@ private:
     std::uint64_t const most_steps_;
     virtual_clock clock_;
     seeded_chooser seeded_;
-    split_mix random_;
+    detail::split_mix random_;
     plait::chooser& chooser_;
     std::list<place> places_;
     std::uint32_t next_place_ = 0;

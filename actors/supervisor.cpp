@@ -178,8 +178,7 @@ duration supervisor::next_delay()
     for (std::size_t i = 0; i < restarts_.size() && delay < options_.longest_delay; ++i)
         delay *= 2;
     delay = std::min(delay, options_.longest_delay);
-    // The generator's numbers are the same everywhere; those of std::uniform_real_distribution are not.
-    auto const chance = static_cast<double>(random_() >> 11) * 0x1p-53;
+    auto const chance = static_cast<double>(random_.next() >> 11) * 0x1p-53;
     return duration(static_cast<std::int64_t>(static_cast<double>(delay.count()) * (1 - options_.jitter * chance)));
 }
 

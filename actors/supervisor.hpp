@@ -3,11 +3,11 @@
 #include <plait/actors/actor.hpp>
 #include <plait/actors/clock.hpp>
 #include <plait/actors/runtime.hpp>
+#include <plait/actors/split_mix.hpp>
 
 #include <cstdint>
 #include <deque>
 #include <optional>
-#include <random>
 #include <utility>
 #include <vector>
 
@@ -119,7 +119,7 @@ private:
     std::deque<time_point> restarts_;                                     ///< those in the window
     unsigned delayed_ = 0;                                                ///< restarts that wait for their time
     bool restarting_all_ = false;
-    std::mt19937_64 random_;
+    detail::split_mix random_;
 };
 
 } // namespace plait
