@@ -214,7 +214,8 @@ private:
 };
 
 /// `auto guard = co_await this_actor::exclusive();` in a method of an actor (elsewhere it throws
-/// `errc::invalid_argument`). An ask of the same actor while it is held never ends.
+/// `errc::invalid_argument`). An ask of the same actor while it is held never ends, unless
+/// `runtime_hooks::find_ask_cycles` ends it.
 inline exclusive_operation exclusive() noexcept
 {
     return {};

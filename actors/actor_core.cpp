@@ -102,7 +102,10 @@ void actor_core::drop_strong() noexcept
     // it ends here and now, so that actors that come and go do so in the same memory.
     if (enter_direct()) {
         ++direct_calls;
-        close();
+        {
+            watched_thread::turn const watched(name_);
+            close();
+        }
         --direct_calls;
         free_ = handles_.drop_weak();
         leave_direct();
@@ -144,7 +147,7 @@ bool actor_core::try_reserve(message& m) noexcept
 
 duration actor_core::now() const noexcept
 {
-    return home_->owner.clock().now().time_since_epoch();
+    return home_->clock().now().time_since_epoch();
 }
 
 void actor_core::happened(lifecycle_event::kind what, failure const* cause) const noexcept
@@ -156,18 +159,18 @@ void actor_core::turn() noexcept
 {
     watched_thread::turn watched(name_);
     if (!counters_ || gone_) {
-        run_works();
+        run_works(watched);
         return;
     }
     // The turn may end with another one on another thread, or with the end of this.
     auto const home = home_;
     auto const begun = now();
     auto counters = counters_;
-    run_works();
-    counters->ran.fetch_add((home->owner.clock().now().time_since_epoch() - begun).count(), std::memory_order_relaxed);
+    run_works(watched);
+    counters->ran.fetch_add((home->clock().now().time_since_epoch() - begun).count(), std::memory_order_relaxed);
 }
 
-void actor_core::run_works() noexcept
+void actor_core::run_works(watched_thread::turn& watched) noexcept
 {
     for (unsigned left = underlying_ ? underlying_->patience() : 0;;) {
         if (inbox_.empty()) {
@@ -189,6 +192,7 @@ void actor_core::run_works() noexcept
             underlying_->post(*this);
             return;
         }
+        watched.goes_on();
         run_one(*inbox_.pop_front());
     }
 }
@@ -436,6 +440,7 @@ bool actor_core::enter_direct() noexcept
 
 void actor_core::take_direct(message& m) noexcept
 {
+    watched_thread::turn const watched(name_);
     auto const begun = counters_ ? now() : duration();
     ++direct_calls;
     if (counters_) add(counters_->messages, 1);
@@ -472,6 +477,7 @@ void actor_core::enter_exclusive(void const* owner) noexcept
 void actor_core::leave_exclusive() noexcept
 {
     if (--holds_ != 0) return;
+    if (home_->cycles) home_->cycles->let_go(*static_cast<message const*>(holder_));
     holder_ = nullptr;
     // A paused actor goes on with what its methods need to end; messages come back to be held when they are run.
     inbox_.prepend(held_);
@@ -486,6 +492,8 @@ void actor_core::unhandled(std::string_view method, site sent_from, site failed_
         pause(std::move(what));
     } else {
         home_->unhandled(what);
+        // What it would be restarted for is over: it does not go on with an object that has failed.
+        if (guardian_ && draining_) close();
     }
 }
 

@@ -6,6 +6,7 @@
 #include <plait/actors/lifecycle.hpp>
 #include <plait/actors/mailbox.hpp>
 #include <plait/actors/task.hpp>
+#include <plait/actors/watched_thread.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -224,7 +225,7 @@ private:
     friend actor_registry;
 
     void turn() noexcept;
-    void run_works() noexcept;
+    void run_works(watched_thread::turn& watched) noexcept;
     void collect() noexcept;
     void run_one(work& w) noexcept;
     void take(message& m) noexcept;

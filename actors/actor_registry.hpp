@@ -21,6 +21,8 @@ class actor_registry {
 public:
     actor_registry(runtime& r, bool find_ask_cycles);
 
+    /// The runtime's; it lives as long as this, if the runtime made it.
+    virtual plait::clock& clock() noexcept = 0;
     /// Hears of failures that no caller waits for.
     virtual void unhandled(failure const& f) noexcept = 0;
 

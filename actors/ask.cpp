@@ -17,7 +17,11 @@ bool ask_message::send()
         direct_ = false;
         bool const suspended = !rendezvous_.over();
         // A stop has nothing to reach before the method waits; it comes through the queue, so after this.
-        if (suspended) watch_stop();
+        if (suspended) {
+            watch_stop();
+        } else {
+            asker_.waits_no_more();
+        }
         core().leave_direct();
         return suspended;
     }

@@ -197,7 +197,8 @@ private:
 /// `co_await ask<&A::method>(r, args...)`: runs the method on the actor and gives what it returns, or the value of the
 /// task that it returns. Ends in exactly one of: the value; what the method threw; `errc::cancelled` after a stop
 /// (a message not yet taken is withdrawn, a method that runs is asked to stop and waited for); `errc::receiver_gone`
-/// when the actor stops before it takes the message. Resumes on the caller's own executor.
+/// when the actor stops before it takes the message; `errc::deadlock` where it could never end and somebody looks for
+/// that (`runtime_hooks::find_ask_cycles`). Resumes on the caller's own executor.
 ///
 /// The arguments are converted to the method's parameter types here and kept as values until the method has ended. An
 /// ask of an idle actor on the same thread is a direct call.

@@ -50,6 +50,16 @@ void ask_cycles::release(message const& held) noexcept
     forget(held);
 }
 
+void ask_cycles::let_go(message const& holder) noexcept
+{
+    std::lock_guard lock(mutex_);
+    auto const found = held_by_.find(&holder);
+    if (found == held_by_.end()) return;
+    for (auto const* held : found->second)
+        holder_of_.erase(held);
+    held_by_.erase(found);
+}
+
 void ask_cycles::forget(message const& held) noexcept
 {
     auto const found = holder_of_.find(&held);

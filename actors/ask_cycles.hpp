@@ -22,6 +22,8 @@ public:
     std::string hold(message const& held, message const& holder);
     /// `held` is taken, refused, or goes on.
     void release(message const& held) noexcept;
+    /// `holder` has let go of its section: what it held back waits for it no more.
+    void let_go(message const& holder) noexcept;
 
 private:
     void forget(message const& held) noexcept;

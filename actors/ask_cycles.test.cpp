@@ -189,3 +189,54 @@ TEST_CASE("an actor that waits for its own end is told so, also through another 
     CHECK(through.condition() == errc::deadlock);
     CHECK(has(through, "left::ends_by waits for the end of its own actor, "));
 }
+
+namespace {
+
+struct held;
+
+/// Lets go of its section before it asks.
+struct polite : actor {
+    task<> hold_and_ask(ref<held> other);
+    task<> rest()
+    {
+        for (int i = 0; i < 4; ++i)
+            co_await this_task::yield();
+    }
+};
+
+struct held : actor {
+    task<> hold(ref<polite> other)
+    {
+        auto guard = co_await this_actor::exclusive();
+        co_await ask<&polite::rest>(other);
+    }
+    int answer() { return 1; }
+};
+
+task<> polite::hold_and_ask(ref<held> other)
+{
+    {
+        auto guard = co_await this_actor::exclusive();
+        co_await this_task::yield();
+        co_await this_task::yield();
+    }
+    co_await ask<&held::answer>(other);
+}
+
+} // namespace
+
+TEST_CASE("what a section has let go of is not taken for held by it")
+{
+    simulation_options options;
+    options.threads = 4;
+    auto body = [](simulation& all) {
+        auto both = [&]() -> task<> {
+            auto p = all.home().spawn<polite>();
+            auto h = all.home().spawn<held>();
+            co_await when_all(ask<&polite::hold_and_ask>(p, h), ask<&held::hold>(h, p));
+        };
+        all.run(both());
+    };
+    auto const found = explore_seeds(body, 1, 500, options);
+    CHECK_MESSAGE(!found.failure, describe(found));
+}

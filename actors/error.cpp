@@ -93,7 +93,7 @@ namespace detail {
 std::exception_ptr shared_failure(errc code, char const* context)
 {
     static std::mutex mutex;
-    static std::map<std::pair<errc, char const*>, std::exception_ptr> all;
+    static auto& all = *new std::map<std::pair<errc, char const*>, std::exception_ptr>; // outlives every thread
     std::lock_guard lock(mutex);
     auto& e = all[{code, context}];
     if (!e) e = std::make_exception_ptr(error(code, context));

@@ -24,7 +24,7 @@ enum class errc {
     bad_plan,          ///< a policy's plan breaks a budget or names an unknown sequence
     engine_failed,     ///< the engine met an internal failure; its requests end with this
     device_lost,       ///< the device stopped answering
-    deadlock,          ///< tasks wait for each other, or go on and get nowhere; only a simulation can tell
+    deadlock,          ///< tasks wait for each other, or go on and get nowhere, as far as can be told
 };
 
 /// The category of `errc`.

@@ -23,7 +23,7 @@ constinit thread_local trampoline current;
 std::exception_ptr cancelled_wait(wait_kind const& kind)
 {
     static std::mutex mutex;
-    static std::map<wait_kind const*, std::exception_ptr> all;
+    static auto& all = *new std::map<wait_kind const*, std::exception_ptr>; // outlives every thread
     std::lock_guard lock(mutex);
     auto& e = all[&kind];
     if (!e) e = std::make_exception_ptr(error(errc::cancelled, std::string("waiting for ") + kind.name));

@@ -236,6 +236,8 @@ public:
     /// may be touched from another executor.
     void post() noexcept { exec_->post(*this); }
 
+    /// It was bound, and then there was nothing to wait for.
+    void waits_no_more() noexcept { kind_ = nullptr; }
     /// While it waits.
     wait_kind const& kind() const noexcept { return *kind_; }
 

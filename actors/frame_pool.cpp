@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 namespace plait {
 
@@ -20,9 +19,8 @@ public:
         auto& l = lists_[which];
         {
             std::lock_guard lock(l.mutex);
-            if (!l.chains.empty()) {
-                auto* chain = l.chains.back();
-                l.chains.pop_back();
+            if (auto* chain = l.top) {
+                l.top = chain->below;
                 free_.fetch_sub(static_cast<std::int64_t>(chain->count), std::memory_order_relaxed);
                 return chain;
             }
@@ -35,7 +33,8 @@ public:
         auto& l = lists_[which];
         std::lock_guard lock(l.mutex);
         free_.fetch_add(static_cast<std::int64_t>(chain->count), std::memory_order_relaxed);
-        l.chains.push_back(chain);
+        chain->below = l.top;
+        l.top = chain;
     }
 
     /// Pieces that are alive, in whatever thread's pool, or used.
@@ -53,14 +52,14 @@ private:
         auto* memory = static_cast<std::byte*>(::operator new(count * size, std::align_val_t{granule}));
         block* chain = nullptr;
         for (std::size_t i = 0; i < count; ++i)
-            chain = ::new (memory + (count - 1 - i) * size) block{chain, i + 1};
+            chain = ::new (memory + (count - 1 - i) * size) block{chain, i + 1, nullptr};
         cut_.fetch_add(static_cast<std::int64_t>(count), std::memory_order_relaxed);
         return chain;
     }
 
     struct list {
         std::mutex mutex;
-        std::vector<block*> chains;
+        block* top = nullptr; ///< of a pile of chains
     };
     std::array<list, classes> lists_;
     std::atomic<std::int64_t> cut_{0};

@@ -54,7 +54,10 @@ public:
         auto& l = lists_[which];
         auto const count = l.first ? l.first->count : 0;
         if (count == 2 * batch) return false;
-        l.first = ::new (memory) block{l.first, count + 1};
+        auto* const b = ::new (memory) block;
+        b->next = l.first;
+        b->count = count + 1;
+        l.first = b;
         l.count.store(count + 1, std::memory_order_relaxed);
         return true;
     }
@@ -75,6 +78,7 @@ private:
     struct block {
         block* next;
         std::size_t count; ///< of this and those after it
+        block* below;      ///< set in the reserve: the chain under this one
     };
     struct list {
         block* first = nullptr;

@@ -7,29 +7,29 @@ namespace detail {
 void lifecycle_hub::tell(lifecycle_event const& event) noexcept
 {
     std::lock_guard lock(mutex_);
-    // A copy, and each only if it is still wanted: a hook may subscribe and unsubscribe.
-    auto const now = hooks_;
-    for (auto const& h : now) {
-        if (*h) (*h)(event);
+    // A copy, which keeps each as long as it runs, and each only if it is still wanted: a hook may subscribe, and end
+    // its own subscription.
+    auto const now = listeners_;
+    for (auto const& l : now) {
+        if (l->wanted) l->hears(event);
     }
 }
 
-std::shared_ptr<lifecycle_hub::hook> lifecycle_hub::add(hook h)
+std::shared_ptr<lifecycle_hub::listener> lifecycle_hub::add(hook h)
 {
-    auto kept = std::make_shared<hook>(std::move(h));
+    auto kept = std::make_shared<listener>(std::move(h));
     std::lock_guard lock(mutex_);
-    hooks_.push_back(kept);
+    listeners_.push_back(kept);
     heard_.store(true, std::memory_order_relaxed);
     return kept;
 }
 
-void lifecycle_hub::remove(std::shared_ptr<hook> const& h) noexcept
+void lifecycle_hub::remove(std::shared_ptr<listener> const& l) noexcept
 {
-    hook gone;
     std::lock_guard lock(mutex_);
-    std::erase(hooks_, h);
-    gone.swap(*h);
-    heard_.store(!hooks_.empty(), std::memory_order_relaxed);
+    l->wanted = false;
+    std::erase(listeners_, l);
+    heard_.store(!listeners_.empty(), std::memory_order_relaxed);
 }
 
 } // namespace detail
@@ -37,13 +37,13 @@ void lifecycle_hub::remove(std::shared_ptr<hook> const& h) noexcept
 lifecycle_subscription::lifecycle_subscription(std::shared_ptr<detail::lifecycle_hub> hub,
                                                detail::lifecycle_hub::hook h)
     : hub_(std::move(hub))
-    , hook_(hub_->add(std::move(h)))
+    , listener_(hub_->add(std::move(h)))
 {
 }
 
 lifecycle_subscription::~lifecycle_subscription()
 {
-    if (hub_) hub_->remove(hook_);
+    if (hub_) hub_->remove(listener_);
 }
 
 } // namespace plait

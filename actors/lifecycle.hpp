@@ -39,12 +39,20 @@ public:
     bool heard() const noexcept { return heard_.load(std::memory_order_relaxed); }
     void tell(lifecycle_event const& event) noexcept;
 
-    std::shared_ptr<hook> add(hook h);
-    void remove(std::shared_ptr<hook> const& h) noexcept;
+    struct listener {
+        explicit listener(hook h)
+            : hears(std::move(h))
+        {
+        }
+        hook const hears;
+        bool wanted = true;
+    };
+    std::shared_ptr<listener> add(hook h);
+    void remove(std::shared_ptr<listener> const& l) noexcept;
 
 private:
     std::recursive_mutex mutex_; ///< held while hooks run; one may spawn an actor, which tells again
-    std::vector<std::shared_ptr<hook>> hooks_;
+    std::vector<std::shared_ptr<listener>> listeners_;
     std::atomic<bool> heard_{false};
 };
 
@@ -60,14 +68,14 @@ public:
     lifecycle_subscription& operator=(lifecycle_subscription&& other) noexcept
     {
         std::swap(hub_, other.hub_);
-        std::swap(hook_, other.hook_);
+        std::swap(listener_, other.listener_);
         return *this;
     }
     ~lifecycle_subscription();
 
 private:
     std::shared_ptr<detail::lifecycle_hub> hub_;
-    std::shared_ptr<detail::lifecycle_hub::hook> hook_;
+    std::shared_ptr<detail::lifecycle_hub::listener> listener_;
 };
 
 } // namespace plait

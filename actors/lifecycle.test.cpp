@@ -76,9 +76,10 @@ TEST_CASE("a subscription that has ended hears nothing, and ends from within its
             auto early = home.on_lifecycle([&](lifecycle_event const&) { ++heard; });
         }
         lifecycle_subscription self;
-        self = home.on_lifecycle([&](lifecycle_event const&) {
-            ++heard;
+        std::string const kept(100, 'x');
+        self = home.on_lifecycle([&heard, &self, kept](lifecycle_event const&) {
             self = {};
+            heard += kept.size() == 100 ? 1 : 0; // what the hook has captured lives as long as it runs
         });
         auto a = home.spawn<worker>();
         auto b = home.spawn<worker>();

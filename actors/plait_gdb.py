@@ -11,6 +11,7 @@ import re
 import gdb
 
 MOST_LINES = 48  # of one chain; of a longer one the middle is left out
+MOST_FRAMES = 1000000  # of one chain: what a running thread changes may lead round in circles
 
 
 class Object:
@@ -104,7 +105,7 @@ def waits_for(operation):
 def chain(frame):
     """The lines of a chain of awaits, from its root down."""
     lines = []
-    while True:
+    while len(lines) < MOST_FRAMES:
         if frame["line_"] == 0:  # nothing else of it is set before its first await
             lines.append("not awaiting yet")
             return lines
@@ -126,8 +127,11 @@ def chain(frame):
 def show_chains(chains):
     root = chains.at("first_", "detail::frame")
     while root:
-        for depth, line in enumerate(chain(root)):
-            print("    " + " " * depth + line)
+        try:
+            for depth, line in enumerate(chain(root)):
+                print("    " + " " * depth + line)
+        except (gdb.error, gdb.MemoryError, UnicodeDecodeError):
+            print("    not readable: it is running")
         root = root["listed_"].at("next", "detail::frame")
 
 

@@ -15,7 +15,8 @@ struct ref_access;
 }
 
 /// A handle to an actor that keeps it running: when the last one goes, the actor is stopped. Copied and used from any
-/// thread. Messages hold one, so an actor outlives what it was sent.
+/// thread. Messages hold one, so an actor outlives what it was sent. Where the last one goes on the actor's own
+/// executor, its object is destroyed there and then, as by a shared_ptr: so hold no lock that its destructor takes.
 template<class A>
 class ref {
 public:

@@ -50,6 +50,8 @@ struct runtime::state final : detail::actor_registry {
     {
     }
 
+    plait::clock& clock() noexcept override { return below->clock(); }
+
     void unhandled(failure const& f) noexcept override
     {
         if (hooks.on_unhandled) {
@@ -147,7 +149,7 @@ void runtime::drive(job_base& job, stop_token stop)
     state_->runs.add(r->entry);
     auto how = outcome::ended;
     {
-        auto pass_on = [&r] { r->source.request_stop(); };
+        auto pass_on = [source = &r->source] { source->request_stop(); };
         stop_callback on_stop(stop, pass_on);
         r->here->place().post(r->start);
         how = r->here->run();

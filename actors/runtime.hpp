@@ -35,10 +35,11 @@ struct runtime_hooks {
 struct runtime_options : runtime_hooks {
     /// Threads of the shared pool, where actors live that were not placed elsewhere.
     unsigned threads = 1;
-    /// The time that tasks see; null for the machine's monotonic clock. Outlives the runtime.
+    /// The time that tasks see; null for the machine's monotonic clock. Outlives the runtime, and with `counters` the
+    /// executors on which its actors were placed.
     plait::clock* clock = nullptr;
     /// Hears of an actor that keeps a thread of the runtime for longer than `longest_turn` without an await: it blocks,
-    /// or it computes what belongs on a thread of its own. Once for each such turn, on a thread of the watchdog's,
+    /// or it computes what belongs on a thread of its own. Once for each such step, on a thread of the watchdog's,
     /// while the actor is still at it; must not throw, and not start or end loops. Without it there is no watchdog.
     std::function<void(blocked const&)> on_blocked;
     duration longest_turn = std::chrono::milliseconds(100);

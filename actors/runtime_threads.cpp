@@ -141,6 +141,8 @@ public:
     explicit thread_machine(runtime_options const& options)
         : clock_(options.clock ? *options.clock : machine_clock_)
     {
+        if (options.on_blocked && options.longest_turn <= duration::zero())
+            throw error(errc::invalid_argument, "runtime_options::longest_turn is not positive");
         if (options.on_blocked) watchdog_.emplace(options.longest_turn, options.on_blocked);
         auto* by = watchdog_ ? &*watchdog_ : nullptr;
         auto threads = std::max(1U, options.threads);
@@ -218,6 +220,7 @@ public:
         all.clear();
         single_.reset();
         several_.reset();
+        watchdog_.reset();
     }
 
 private:

@@ -7,8 +7,6 @@ namespace plait::detail {
 
 namespace {
 
-constinit thread_local watched_thread* watched = nullptr;
-
 duration steady_now() noexcept
 {
     return std::chrono::steady_clock::now().time_since_epoch();
@@ -16,17 +14,12 @@ duration steady_now() noexcept
 
 } // namespace
 
-watched_thread::turn::turn(std::string_view actor) noexcept
-    : thread_(watched)
-{
-    if (!thread_) return;
-    outer_ = {thread_->name_.load(std::memory_order_relaxed), thread_->length_.load(std::memory_order_relaxed)};
-    thread_->set(actor);
-}
+constinit thread_local watched_thread* watched_thread::current = nullptr;
 
-watched_thread::turn::~turn()
+void watched_thread::turn::begin() noexcept
 {
-    if (thread_) thread_->set(outer_);
+    outer_ = {thread_->name_.load(std::memory_order_relaxed), thread_->length_.load(std::memory_order_relaxed)};
+    thread_->set(actor_);
 }
 
 void watched_thread::set(std::string_view actor) noexcept
@@ -61,7 +54,7 @@ watchdog::guard::guard(watchdog* by)
     : by_(by)
 {
     if (!by_) return;
-    watched = &thread_;
+    watched_thread::current = &thread_;
     std::lock_guard lock(by_->mutex_);
     by_->threads_.push_back(&thread_);
 }
@@ -69,7 +62,7 @@ watchdog::guard::guard(watchdog* by)
 watchdog::guard::~guard()
 {
     if (!by_) return;
-    watched = nullptr;
+    watched_thread::current = nullptr;
     std::lock_guard lock(by_->mutex_);
     std::erase(by_->threads_, &thread_);
 }

@@ -80,3 +80,23 @@ TEST_CASE("an actor that waits at an await, or does nothing, is not taken for bl
     CHECK(heard.told == 0);
     CHECK(last.told == 1);
 }
+
+TEST_CASE("an actor that blocks inside a direct call is named")
+{
+    listener heard;
+    runtime_options options;
+    options.longest_turn = 5ms;
+    options.on_blocked = [&](blocked const& b) { heard.hear(b); };
+    runtime home(options);
+    struct outer : actor {
+        task<> call(ref<blocker> inner, std::atomic<bool>* end) { co_await ask<&blocker::block>(inner, end); }
+    };
+    auto body = [&]() -> task<> {
+        auto inner = home.spawn<blocker>();
+        auto o = home.spawn<outer>();
+        co_await ask<&outer::call>(o, inner, &heard.end);
+    };
+    home.run(body());
+    CHECK(heard.told == 1);
+    CHECK(heard.actor.find("blocker") != std::string::npos);
+}

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <plait/actors/clock.hpp>
+#include <plait/actors/error.hpp>
 #include <plait/actors/ref.hpp>
 #include <plait/actors/task.hpp>
 
@@ -53,6 +54,7 @@ private:
 template<class A>
 task<drained> drain(ref<A> target, clock& time, duration limit)
 {
+    if (!target) throw error(errc::invalid_argument, "drained an empty ref");
     auto const end = detail::later(time.now(), limit);
     co_return co_await detail::drain(*detail::ref_access::core(target), time, end, time_point::max());
 }

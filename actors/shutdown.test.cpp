@@ -6,6 +6,7 @@
 #include <plait/actors/simulation.hpp>
 #include <plait/actors/supervisor.hpp>
 
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -219,4 +220,42 @@ CO_TEST_CASE("a shutdown on threads ends everything")
     CHECK(trouble.empty());
     CHECK(sum == 1000);
     CHECK(rt.actors() == 0);
+}
+
+TEST_CASE("a supervised actor that fails while it is drained does not go on with the object that has failed")
+{
+    struct fragile : actor {
+        explicit fragile(int* r)
+            : ran(r)
+        {
+        }
+        task<> fail()
+        {
+            co_await home().clock().sleep_for(1s);
+            throw std::runtime_error("no");
+        }
+        void work() { ++*ran; }
+        int* ran;
+    };
+    int ran = 0;
+    int failures = 0;
+    simulation_options options;
+    options.on_unhandled = [&](failure const&) { ++failures; };
+    simulation all(options);
+    auto body = [&]() -> task<> {
+        auto above = all.home().spawn<supervisor>();
+        auto f = supervisor::spawn<fragile>(above, &ran);
+        co_await tell<&fragile::fail>(f);
+        auto const how = co_await drain(f, all.home().clock(), 1h);
+        CHECK(how.gone);
+        CHECK(all.now() < time_point(1h));
+    };
+    all.run(body());
+    CHECK(failures == 1);
+}
+
+CO_TEST_CASE("draining no actor is an error")
+{
+    auto const how = co_await as_result(drain(ref<slow>(), rt.clock(), 1s));
+    CHECK(how.error() == errc::invalid_argument);
 }
