@@ -9,7 +9,7 @@ class event;
 class event_loop;
 class executor;
 class gate;
-class latch;
+class latch; // NOLINT(bugprone-forward-declaration-namespace): std has one as well
 class manual_clock;
 class resumption;
 class runtime;

@@ -15,10 +15,10 @@ error const* own_error([[maybe_unused]] std::exception_ptr const& failure) noexc
 #ifdef __GLIBCXX__
     if (*failure.__cxa_exception_type() == typeid(error)) {
         // All that an exception_ptr is there: the address of the exception.
-        static_assert(sizeof failure == sizeof(void*));
-        error const* found = nullptr;
-        std::memcpy(&found, &failure, sizeof found);
-        return found;
+        static_assert(sizeof(std::exception_ptr) == sizeof(void*));
+        void* found = nullptr;
+        std::memcpy(&found, static_cast<void const*>(&failure), sizeof(void*));
+        return static_cast<error const*>(found);
     }
 #endif
     return nullptr;

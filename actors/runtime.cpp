@@ -68,7 +68,7 @@ struct runtime::state final : detail::actor_registry {
 };
 
 runtime::runtime(runtime_options options)
-    : runtime(detail::make_thread_machine(options), std::move(options))
+    : runtime(detail::make_thread_machine(options), options)
 {
 }
 

@@ -28,7 +28,7 @@ void watched_thread::set(std::string_view actor) noexcept
     auto const turns = turns_.load(std::memory_order_relaxed);
     turns_.store(turns + 1, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_release);
-    name_.store(actor.data(), std::memory_order_relaxed);
+    name_.store(actor.data(), std::memory_order_relaxed); // NOLINT(bugprone-suspicious-stringview-data-usage)
     length_.store(actor.size(), std::memory_order_relaxed);
     turns_.store(turns + 2, std::memory_order_release);
 }

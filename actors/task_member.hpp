@@ -133,6 +133,7 @@ template<class R>
 std::vector<member<range_value<R>>> members_of(R& tasks)
 {
     std::vector<member<range_value<R>>> members;
+    if constexpr (requires { tasks.size(); }) members.reserve(tasks.size());
     for (auto&& t : tasks) {
         members.emplace_back(task<range_value<R>>(std::move(t)));
     }

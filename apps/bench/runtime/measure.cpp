@@ -84,6 +84,7 @@ int width_of(runtime_bench const& what)
     int out = 0;
     for (auto const& one : wanted(what)) {
         std::vector<rival> beside;
+        beside.reserve(one.rivals.size());
         for (auto const& who : one.rivals)
             beside.push_back({who.name, {}, {}});
         for (auto const& name : rows_of(one))

@@ -80,10 +80,12 @@ sample flood(std::int64_t n)
     sent_counts sent;
     auto to = home.spawn<receiver>(sent);
     std::vector<ref<sender>> from;
+    from.reserve(senders);
     for (std::int64_t i = 0; i < senders; ++i)
         from.push_back(home.spawn<sender>(to, i, sent[static_cast<std::size_t>(i)]));
     auto all = [&](std::int64_t each) -> task<std::int64_t> {
         std::vector<task<>> sends;
+        sends.reserve(from.size());
         for (auto const& one : from)
             sends.push_back(ask<&sender::send>(one, each));
         co_await when_all(std::move(sends));
