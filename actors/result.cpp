@@ -17,7 +17,7 @@ error const* own_error([[maybe_unused]] std::exception_ptr const& failure) noexc
         // All that an exception_ptr is there: the address of the exception.
         static_assert(sizeof(std::exception_ptr) == sizeof(void*));
         void* found = nullptr;
-        std::memcpy(&found, static_cast<void const*>(&failure), sizeof(void*));
+        std::memcpy(static_cast<void*>(&found), static_cast<void const*>(&failure), sizeof(void*));
         return static_cast<error const*>(found);
     }
 #endif

@@ -67,7 +67,7 @@ struct runtime::state final : detail::actor_registry {
     std::optional<detail::listed_runtime> listed{std::in_place, *this, runs}; ///< none once the runtime has ended
 };
 
-runtime::runtime(runtime_options options)
+runtime::runtime(runtime_options const& options)
     : runtime(detail::make_thread_machine(options), options)
 {
 }

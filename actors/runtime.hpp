@@ -54,7 +54,7 @@ struct runtime_options : runtime_hooks {
 /// may use one while it runs.
 class runtime {
 public:
-    explicit runtime(runtime_options options = {});
+    explicit runtime(runtime_options const& options = {});
     /// On something else than threads: see simulation.
     explicit runtime(std::unique_ptr<detail::machine> below, runtime_hooks hooks = {});
     runtime(runtime const&) = delete;
