@@ -12,12 +12,12 @@ asio_runtime::asio_runtime(std::unique_ptr<detail::asio_machine> below, runtime_
 {
 }
 
-asio_runtime::asio_runtime(asio::io_context& context, asio_runtime_options options)
+asio_runtime::asio_runtime(asio::io_context& context, asio_runtime_options const& options)
     : asio_runtime(std::make_unique<detail::asio_machine>(context, options.clock), options)
 {
 }
 
-asio_runtime::asio_runtime(asio::any_io_executor where, asio_runtime_options options)
+asio_runtime::asio_runtime(asio::any_io_executor where, asio_runtime_options const& options)
     : asio_runtime(std::make_unique<detail::asio_machine>(std::move(where), options.clock), options)
 {
 }

@@ -40,12 +40,12 @@ public:
     ///
     /// When a handler throws, or stops the context, `run` asks its task to stop, waits for it, and throws that or
     /// errc::cancelled. In the destructor a stop waits until it is done, and an exception ends the program.
-    explicit asio_runtime(asio::io_context& context, asio_runtime_options options = {});
+    explicit asio_runtime(asio::io_context& context, asio_runtime_options const& options = {});
 
     /// For a context that other threads run, such as an asio::thread_pool: `run` and the destructor wait for them. A
     /// task of `run` is on one of them, too. Nobody else may be left to wait for: an io_context that was stopped ends
     /// the program in the destructor.
-    explicit asio_runtime(asio::any_io_executor where, asio_runtime_options options = {});
+    explicit asio_runtime(asio::any_io_executor where, asio_runtime_options const& options = {});
 
     ~asio_runtime();
 

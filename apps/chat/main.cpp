@@ -120,7 +120,7 @@ int run(chat::settings given)
     last_words last(end);
     runtime_options options;
     options.on_unhandled = [&last](failure const& f) { last.hear(f); };
-    runtime home(std::move(options));
+    runtime home(options);
     chat::program program(home, std::move(given), where, to_stop, screen ? &*screen : nullptr);
     try {
         int const status = home.run(program.run(), end.token());

@@ -24,7 +24,7 @@ void run_test(Body body, runtime_options options = {})
 {
     frame_check frames;
     {
-        runtime rt(std::move(options));
+        runtime rt(options);
         rt.run(body(rt));
     }
 }
