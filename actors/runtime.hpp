@@ -18,6 +18,7 @@ namespace plait {
 
 /// What a runtime notes and tells, whatever it runs on.
 struct runtime_hooks {
+    runtime_hooks() = default; // g++ 12 takes the base of an aggregate for uninitialised without it
     /// Hears of a told method that threw, on the actor's executor; must not throw. Without it the failure stops the
     /// tasks that `run` drives, and the next `run` to end throws it.
     std::function<void(failure const&)> on_unhandled;
