@@ -204,7 +204,7 @@ TEST_CASE("SIGUSR1 shows on standard error what the program is doing, and change
     std::vector<std::string> const arguments{"--prompt",     "hello", "--temperature", "0",
                                              "--max-tokens", "300",   "--threads",     "1"};
     piped_chat chat(b.with_model(arguments), {b.home()});
-    auto seen = chat.some_output();
+    CHECK(chat.some_output().size() > 0);
     chat.send_signal(SIGUSR1);
     auto const r = chat.finish();
     CHECK(r.status == 0);
@@ -213,7 +213,7 @@ TEST_CASE("SIGUSR1 shows on standard error what the program is doing, and change
     CHECK(r.error.find("\nactor ") != std::string::npos);
     CHECK(r.error.find(" waits for ") != std::string::npos);
     CHECK(r.error.find("task #1") != std::string::npos);
-    CHECK(seen + r.output == b.run(arguments).output);
+    CHECK(r.output == b.run(arguments).output);
 }
 
 TEST_CASE("a signal ends the wait for standard input")
