@@ -52,7 +52,7 @@ void await_report(child_program& program, std::string const& text)
 {
     for (std::string line; line.find(text) == line.npos;) {
         program.send_signal(SIGUSR1);
-        line = program.line();
+        line = program.line_with(" lines said"); // what goes on inside stands between these
         REQUIRE(!line.empty());
     }
 }
