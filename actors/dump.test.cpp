@@ -148,6 +148,7 @@ TEST_CASE("a dump names whatever a coroutine can wait for")
                 s.request_stop();
             };
             co_await with_scope(side_by_side);
+            co_await stop(std::move(data)); // its method waits for an event of this frame
         };
         all.run(body());
     }
