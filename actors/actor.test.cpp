@@ -722,6 +722,8 @@ CO_TEST_CASE("an actor whose last handle goes on its own executor has gone when 
     auto last = rt.spawn<bead>(ref<bead>(), &gone);
     auto first = rt.spawn<bead>(std::move(last), &gone);
     CHECK(co_await ask<&bead::gone_after_drop>(first) == 1);
+    co_await stop(std::move(first));
+    CHECK(gone == 2);
 }
 
 CO_TEST_CASE("a long string of actors that hold each other goes without a deep stack")

@@ -212,6 +212,7 @@ CO_TEST_CASE("a dump says who is busy, and does not wait for them for ever")
     auto const text = co_await dump(rt, 10ms);
     end = true;
     end.notify_one();
+    co_await stop(std::move(s));
     INFO(text);
     CHECK(text.find("stubborn #1: busy, 1 messages waiting\n") != text.npos);
     CHECK(text.find("task #1\n") != text.npos);
