@@ -13,21 +13,21 @@ constinit std::atomic<bool> counting{false};
 constinit std::atomic<std::int64_t> count{0};
 constinit std::atomic<std::int64_t> bytes{0};
 
-void note(void* memory) noexcept
+[[maybe_unused]] void note(void* memory) noexcept
 {
     if (!counting.load(std::memory_order_relaxed)) return;
     count.fetch_add(1, std::memory_order_relaxed);
     bytes.fetch_add(static_cast<std::int64_t>(malloc_usable_size(memory)), std::memory_order_relaxed);
 }
 
-void* checked(void* memory)
+[[maybe_unused]] void* checked(void* memory)
 {
     if (!memory) throw std::bad_alloc();
     note(memory);
     return memory;
 }
 
-void release(void* memory) noexcept
+[[maybe_unused]] void release(void* memory) noexcept
 {
     if (memory && counting.load(std::memory_order_relaxed))
         bytes.fetch_sub(static_cast<std::int64_t>(malloc_usable_size(memory)), std::memory_order_relaxed);
@@ -35,6 +35,8 @@ void release(void* memory) noexcept
 }
 
 } // namespace
+
+#if PLAIT_BENCH_COUNTS
 
 // The array, nothrow and sized forms of the standard library call these.
 void* operator new(std::size_t size)
@@ -76,6 +78,8 @@ extern "C" void* __cxa_allocate_exception(std::size_t size) noexcept
     if (counting.load(std::memory_order_relaxed)) count.fetch_add(1, std::memory_order_relaxed);
     return original(size);
 }
+
+#endif
 
 namespace plait::bench {
 

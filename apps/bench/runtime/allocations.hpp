@@ -2,8 +2,11 @@
 
 #include <cstdint>
 
-/// Every program that links this has its operator new, and what makes exceptions, replaced by ones that can count.
+/// Every program that links this has its operator new, and what makes exceptions, replaced by ones that can count; not
+/// under a sanitizer, where nothing is counted.
 namespace plait::bench {
+
+inline constexpr bool allocations_are_counted = PLAIT_BENCH_COUNTS;
 
 /// While one lives, what operator new and operator delete do is counted, in all threads and whoever calls them: plait,
 /// a peer, the standard library. Otherwise nothing is, so that counting costs no timed run anything.
