@@ -42,20 +42,7 @@ void ending_message::ended() noexcept
 
 void post_stop(actor_core& core)
 {
-    struct stop_once : work, pooled {
-        actor_core* core;
-    };
-    auto* w = new stop_once;
-    w->core = &core;
-    w->run = [](work& self) noexcept {
-        auto* w = static_cast<stop_once*>(&self);
-        auto* core = w->core;
-        delete w;
-        core->close();
-        core->drop_weak();
-    };
-    core.add_weak();
-    core.post(*w);
+    post_to(core, [](actor_core& c) noexcept { c.close(); });
 }
 
 wait_kind const stop_operation::the_end{"the end", [](resumption const& w, std::string& to) {

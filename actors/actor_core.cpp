@@ -3,8 +3,6 @@
 #include <plait/actors/actor_registry.hpp>
 #include <plait/actors/ask_cycles.hpp>
 #include <plait/actors/error.hpp>
-#include <plait/actors/runtime.hpp>
-#include <plait/actors/runtime_watchdog.hpp>
 
 #include <cassert>
 
@@ -528,6 +526,25 @@ void actor_core::restart() noexcept
 void actor_core::rebuild(bool)
 {
     throw error(errc::unsupported, "restarting an actor that has no supervisor");
+}
+
+void post_to(actor_core& core, void (*what)(actor_core&) noexcept)
+{
+    struct once : work, pooled {
+        actor_core* core;
+        void (*what)(actor_core&) noexcept;
+    };
+    auto* w = new once;
+    w->core = &core;
+    w->what = what;
+    w->run = [](work& self) noexcept {
+        auto const once_only = static_cast<once&>(self);
+        delete static_cast<once*>(&self);
+        once_only.what(*once_only.core);
+        once_only.core->drop_weak();
+    };
+    core.add_weak();
+    core.post(*w);
 }
 
 } // namespace plait::detail

@@ -291,6 +291,9 @@ private:
     actor_core* registry_previous_ = nullptr;
 };
 
+/// Has `what` done to `core` on its executor; until then the memory of the core is kept.
+void post_to(actor_core& core, void (*what)(actor_core&) noexcept);
+
 } // namespace detail
 
 } // namespace plait

@@ -153,11 +153,11 @@ private:
 
     /// How many awaits may nest on the stack before the next child starts from the trampoline, with an empty stack.
     static constexpr unsigned stack_depth = 128;
-    /// False where there is no trampoline.
     static bool is_operation(char const* beneath) noexcept
     {
         return reinterpret_cast<std::uintptr_t>(beneath) % 2 != 0;
     }
+    /// False where there is no trampoline.
     static bool start_later(std::coroutine_handle<> self) noexcept;
     void give_back() noexcept;
 

@@ -8,29 +8,34 @@
 
 #include <memory>
 #include <ranges>
+#include <utility>
 
 namespace plait {
 
 namespace {
 
-/// Has the core drained on its executor.
-void post_drain(detail::actor_core& core)
-{
-    struct once : work, detail::pooled {
-        detail::actor_core* core;
-    };
-    auto* w = new once;
-    w->core = &core;
-    w->run = [](work& self) noexcept {
-        auto* w = static_cast<once*>(&self);
-        auto* core = w->core;
-        delete w;
-        core->drain();
-        core->drop_weak();
-    };
-    core.add_weak();
-    core.post(*w);
-}
+/// Keeps the memory of a core.
+class core_handle {
+public:
+    explicit core_handle(detail::actor_core& core) noexcept
+        : core_(&core)
+    {
+        core_->add_weak();
+    }
+    core_handle(core_handle&& other) noexcept
+        : core_(std::exchange(other.core_, nullptr))
+    {
+    }
+    core_handle& operator=(core_handle&&) = delete;
+    ~core_handle()
+    {
+        if (core_) core_->drop_weak();
+    }
+    detail::actor_core& operator*() const noexcept { return *core_; }
+
+private:
+    detail::actor_core* core_;
+};
 
 task<> wait_for(std::shared_ptr<event> e)
 {
@@ -51,9 +56,8 @@ namespace detail {
 
 task<drained> drain(actor_core& core, clock& time, time_point end_of_draining, time_point end_of_waiting)
 {
-    core_handle const kept(core);
     auto const end = when_gone(&core);
-    post_drain(core);
+    post_to(core, [](actor_core& c) noexcept { c.drain(); });
     drained how;
     how.actor = core.label();
     how.gone = co_await set_by(end, time, end_of_draining);
@@ -75,7 +79,7 @@ task<std::vector<drained>> shutdown(runtime& home, shutdown_limits limits)
     std::vector<drained> trouble;
     // Some may be spawned while others end.
     for (std::uint64_t done = 0;;) {
-        std::vector<detail::core_handle> living;
+        std::vector<core_handle> living;
         auto newest = done;
         home.registry()->for_each([&](detail::actor_core& core) {
             if (core.id() <= done) return;

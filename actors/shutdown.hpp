@@ -20,30 +20,8 @@ struct drained {
 
 namespace detail {
 
+/// Whoever calls it keeps the core.
 task<drained> drain(actor_core& core, clock& time, time_point end_of_draining, time_point end_of_waiting);
-
-/// Keeps the memory of a core.
-class core_handle {
-public:
-    explicit core_handle(actor_core& core) noexcept
-        : core_(&core)
-    {
-        core_->add_weak();
-    }
-    core_handle(core_handle&& other) noexcept
-        : core_(std::exchange(other.core_, nullptr))
-    {
-    }
-    core_handle& operator=(core_handle&&) = delete;
-    ~core_handle()
-    {
-        if (core_) core_->drop_weak();
-    }
-    actor_core& operator*() const noexcept { return *core_; }
-
-private:
-    actor_core* core_;
-};
 
 } // namespace detail
 

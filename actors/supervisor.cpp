@@ -10,24 +10,6 @@ namespace plait {
 
 namespace {
 
-/// Has `what` done to the core of `target` on its executor.
-template<auto What>
-void post_to(ref<actor> const& target)
-{
-    struct once : work, detail::pooled {
-        ref<actor> target;
-    };
-    auto* w = new once;
-    w->target = target;
-    w->run = [](work& self) noexcept {
-        auto* w = static_cast<once*>(&self);
-        auto kept = std::move(w->target);
-        delete w;
-        What(*detail::ref_access::core(kept));
-    };
-    detail::ref_access::core(target)->post(*w);
-}
-
 void pause_core(detail::actor_core& core) noexcept
 {
     core.pause();
@@ -36,6 +18,12 @@ void pause_core(detail::actor_core& core) noexcept
 void restart_core(detail::actor_core& core) noexcept
 {
     core.restart();
+}
+
+/// Has `what` done to a child on its executor.
+void tell_core(ref<actor> const& child, void (*what)(detail::actor_core&) noexcept)
+{
+    detail::post_to(*detail::ref_access::core(child), what);
 }
 
 } // namespace
@@ -116,7 +104,7 @@ task<> supervisor::stopping()
 void supervisor::adopt(std::uint64_t id, ref<actor> handle)
 {
     children_.emplace_back(id, std::move(handle));
-    if (restarting_all_) post_to<pause_core>(children_.back().handle);
+    if (restarting_all_) tell_core(children_.back().handle, pause_core);
     // Its constructor may have made it known to others, so it may have failed before this.
     auto early = std::ranges::find(early_, id, &std::pair<std::uint64_t, std::optional<failure>>::first);
     if (early == early_.end()) return;
@@ -153,7 +141,7 @@ task<> supervisor::child_down(std::uint64_t id, std::optional<failure> what)
             fallen = find(id);
             if (!fallen || !fallen->down) co_return;
             fallen->down = false;
-            post_to<restart_core>(fallen->handle);
+            tell_core(fallen->handle, restart_core);
             co_return;
         }
     }
@@ -195,7 +183,7 @@ void supervisor::escalate(failure const& what)
 void supervisor::pause_all()
 {
     for (auto const& c : children_)
-        if (!c.down) post_to<pause_core>(c.handle);
+        if (!c.down) tell_core(c.handle, pause_core);
 }
 
 void supervisor::restart_all_when_down()
@@ -205,7 +193,7 @@ void supervisor::restart_all_when_down()
     restarting_all_ = false;
     for (auto& c : children_) {
         c.down = false;
-        post_to<restart_core>(c.handle);
+        tell_core(c.handle, restart_core);
     }
 }
 
