@@ -2,6 +2,7 @@
 
 #include <map>
 #include <mutex>
+#include <tuple>
 #include <utility>
 
 namespace plait {
@@ -90,13 +91,14 @@ std::error_code make_error_code(errc code) noexcept
 
 namespace detail {
 
-std::exception_ptr shared_failure(errc code, char const* context)
+std::exception_ptr shared_failure(errc code, char const* context, char const* before)
 {
     static std::mutex mutex;
-    static auto& all = *new std::map<std::pair<errc, char const*>, std::exception_ptr>; // outlives every thread
+    static auto& all =
+        *new std::map<std::tuple<errc, char const*, char const*>, std::exception_ptr>; // outlives every thread
     std::lock_guard lock(mutex);
-    auto& e = all[{code, context}];
-    if (!e) e = std::make_exception_ptr(error(code, context));
+    auto& e = all[{code, before, context}];
+    if (!e) e = std::make_exception_ptr(error(code, std::string(before) + context));
     return e;
 }
 

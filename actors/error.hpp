@@ -44,9 +44,10 @@ public:
 
 namespace detail {
 
-/// The one exception that stands for all failures with this code and context, a text that lives as long as the program:
-/// where many waits are cancelled at once, making each one's own would cost more than all the rest.
-std::exception_ptr shared_failure(errc code, char const* context);
+/// The one exception that stands for all failures with this code and context, `before` and then `context`: texts that
+/// live as long as the program. Where many waits are cancelled at once, making each one's own would cost more than all
+/// the rest.
+std::exception_ptr shared_failure(errc code, char const* context, char const* before = "");
 
 } // namespace detail
 

@@ -45,7 +45,7 @@ result<void> event::wait_operation::await_result() noexcept
     waiter_.unwatch();
     result<void> outcome;
     if (cancelled_ || waiter_.cancelled()) {
-        outcome.fail(detail::cancelled_wait(*kind_));
+        outcome.fail(detail::shared_failure(errc::cancelled, kind_->name, "waiting for "));
     } else {
         outcome.emplace();
     }

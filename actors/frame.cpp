@@ -1,10 +1,5 @@
 #include <plait/actors/frame.hpp>
 
-#include <plait/actors/error.hpp>
-
-#include <map>
-#include <mutex>
-
 namespace plait::detail {
 
 namespace {
@@ -19,16 +14,6 @@ struct trampoline {
 constinit thread_local trampoline current;
 
 } // namespace
-
-std::exception_ptr cancelled_wait(wait_kind const& kind)
-{
-    static std::mutex mutex;
-    static auto& all = *new std::map<wait_kind const*, std::exception_ptr>; // outlives every thread
-    std::lock_guard lock(mutex);
-    auto& e = all[&kind];
-    if (!e) e = std::make_exception_ptr(error(errc::cancelled, std::string("waiting for ") + kind.name));
-    return e;
-}
 
 void resume(std::coroutine_handle<> h) noexcept
 {

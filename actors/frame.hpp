@@ -8,7 +8,6 @@
 
 #include <coroutine>
 #include <cstdint>
-#include <exception>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -203,9 +202,6 @@ private:
     frame* first_ = nullptr;
     frame* last_ = nullptr;
 };
-
-/// The failure of a wait of that kind that a stop has ended, one for all: "waiting for an event".
-std::exception_ptr cancelled_wait(wait_kind const& kind);
 
 /// Runs a coroutine, and then those that it makes ready by ending, until none is left. Keeps the stack flat however
 /// long the chain, without relying on tail calls.
