@@ -266,6 +266,17 @@ bool asio_machine::run_context(std::function<bool()> const& done, std::exception
     return complete;
 }
 
+void asio_machine::when_quiet(std::function<void()> then)
+{
+    asio::post(where_, [this, then = std::move(then)]() mutable {
+        if (quiet()) {
+            then();
+        } else {
+            when_quiet(std::move(then));
+        }
+    });
+}
+
 void asio_machine::end() noexcept
 {
     if (!quiet()) {
@@ -273,20 +284,14 @@ void asio_machine::end() noexcept
         if (context_) {
             run_context([this] { return quiet(); }, nullptr);
         } else {
-            // Asked in the context, behind the handlers that were there.
             std::mutex mutex;
             std::condition_variable changed;
             bool over = false;
-            std::function<void()> look = [&] {
-                if (!quiet()) {
-                    asio::post(where_, look);
-                    return;
-                }
+            when_quiet([&] {
                 std::lock_guard lock(mutex);
                 over = true;
                 changed.notify_one();
-            };
-            asio::post(where_, look);
+            });
             std::unique_lock lock(mutex);
             changed.wait(lock, [&] { return over; });
         }

@@ -49,7 +49,9 @@ public:
 
     /// Whether nothing of it waits in the context or runs there: then end() returns at once.
     bool quiet() const noexcept { return handlers_.load(std::memory_order_acquire) == 0; }
-    asio::any_io_executor const& where() const noexcept { return where_; }
+    /// Has `then` called in the context when that is so: it looks again and again, each time behind the handlers that
+    /// are there. `then` may destroy this.
+    void when_quiet(std::function<void()> then);
 
 private:
     class visitor;

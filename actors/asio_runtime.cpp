@@ -2,8 +2,6 @@
 
 #include <plait/actors/asio_machine.hpp>
 
-#include <asio/post.hpp>
-
 namespace plait {
 
 asio_runtime::asio_runtime(std::unique_ptr<detail::asio_machine> below, runtime_hooks hooks)
@@ -29,21 +27,13 @@ struct asio_runtime::ending : work {
     asio_runtime* self = nullptr;
     std::function<void()> then;
 
-    /// Ends the runtime when its last turns are over; until then it comes again, behind them.
-    void look()
+    /// When its last turns are over.
+    void finish()
     {
-        if (!self->below_->quiet()) {
-            come_back();
-            return;
-        }
         auto const next = std::move(then);
         self->home_.reset();
         delete this;
         next();
-    }
-    void come_back()
-    {
-        asio::post(self->below_->where(), [this] { look(); });
     }
 };
 
@@ -52,7 +42,10 @@ void asio_runtime::end(std::function<void()> then)
     auto* e = new ending;
     e->self = this;
     e->then = std::move(then);
-    e->run = [](work& self) noexcept { static_cast<ending&>(self).come_back(); };
+    e->run = [](work& self) noexcept {
+        auto& e = static_cast<ending&>(self);
+        e.self->below_->when_quiet([&e] { e.finish(); });
+    };
     home_->wind_down(*e);
 }
 

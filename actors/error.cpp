@@ -3,7 +3,6 @@
 #include <map>
 #include <mutex>
 #include <tuple>
-#include <utility>
 
 namespace plait {
 

@@ -399,34 +399,27 @@ private:
         }
         ++steps_;
         bool const held = happens(held_places_);
-        auto chosen = choose(ways);
+        auto way = choose(ways);
+        auto& p = place_of(way);
         if (held) {
-            hold(chosen);
+            auto const until = detail::later(clock_.now(), part(longest_hold_));
+            note(~(std::uint64_t{p.number()} << 32 | way));
+            p.hold(way, until);
             return true;
         }
         auto const direct = direct_calls_ && choose(2) == 0;
-        for (auto& p : places_) {
-            if (chosen < p.ways()) {
-                note(std::uint64_t{p.number()} << 32 | std::uint64_t{chosen} << 1 | (direct ? 1 : 0));
-                p.go(chosen, direct);
-                return true;
-            }
-            chosen -= p.ways();
-        }
+        note(std::uint64_t{p.number()} << 32 | std::uint64_t{way} << 1 | (direct ? 1 : 0));
+        p.go(way, direct);
         return true;
     }
 
-    void hold(std::uint32_t chosen) noexcept
+    /// The place of one of all the ways to go on, which is then one of its own.
+    place& place_of(std::uint32_t& way) noexcept
     {
-        auto const until = detail::later(clock_.now(), part(longest_hold_));
-        for (auto& p : places_) {
-            if (chosen < p.ways()) {
-                note(~(std::uint64_t{p.number()} << 32 | chosen));
-                p.hold(chosen, until);
-                return;
-            }
-            chosen -= p.ways();
-        }
+        auto p = places_.begin();
+        for (; way >= p->ways(); ++p)
+            way -= p->ways();
+        return *p;
     }
 
     struct occasion {
