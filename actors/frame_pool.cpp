@@ -186,28 +186,34 @@ void count_large(int change)
     }
 }
 
-/// What is about to end has no pool of its own: it borrows one for the moment.
+/// A thread that is about to end has no pool: it borrows one for the moment.
+template<class Use>
+auto with_pool(memory_pool* own, memory_pool::reserve& all, Use use)
+{
+    if (own) return use(*own);
+    memory_pool borrowed;
+    auto out = use(borrowed);
+    borrowed.give_all(all);
+    return out;
+}
+
 void* take(memory_pool* from, memory_pool::reserve& all, std::size_t size)
 {
-    auto const which = (size - 1) / memory_pool::granule;
-    memory_pool borrowed;
-    auto& pool = from ? *from : borrowed;
-    pool.take_batch(which, all);
-    auto* memory = pool.take(which);
-    borrowed.give_all(all);
-    return memory;
+    return with_pool(from, all, [&](memory_pool& pool) {
+        auto const which = (size - 1) / memory_pool::granule;
+        pool.take_batch(which, all);
+        return pool.take(which);
+    });
 }
 
 void give(memory_pool* to, memory_pool::reserve& all, void* memory, std::size_t size) noexcept
 {
-    auto const which = (size - 1) / memory_pool::granule;
-    memory_pool borrowed;
-    auto& pool = to ? *to : borrowed;
-    if (!pool.give(which, memory)) {
+    with_pool(to, all, [&](memory_pool& pool) {
+        auto const which = (size - 1) / memory_pool::granule;
+        if (pool.give(which, memory)) return true;
         pool.give_batch(which, all);
-        pool.give(which, memory);
-    }
-    borrowed.give_all(all);
+        return pool.give(which, memory);
+    });
 }
 
 } // namespace

@@ -102,50 +102,44 @@ void free_frame_slowly(void* memory, std::size_t size) noexcept;
 void* allocate_node_slowly(std::size_t size);
 void free_node_slowly(void* memory, std::size_t size) noexcept;
 
+/// Free memory of the calling thread, from one of its pools; null when there is none.
+inline void* take_free(memory_pool frame_cache::* pool, std::size_t size) noexcept
+{
+    auto const which = (size - 1) / memory_pool::granule;
+    auto* c = frame_cache::mine;
+    return !frames_on_heap && which < memory_pool::classes && c ? (c->*pool).take(which) : nullptr;
+}
+
+/// False when the pool has enough, or there is none.
+inline bool give_free(memory_pool frame_cache::* pool, void* memory, std::size_t size) noexcept
+{
+    auto const which = (size - 1) / memory_pool::granule;
+    auto* c = frame_cache::mine;
+    return !frames_on_heap && which < memory_pool::classes && c && (c->*pool).give(which, memory);
+}
+
 /// Memory for a coroutine's frame, which `live_frames` counts.
 inline void* allocate_frame(std::size_t size)
 {
-    if constexpr (!frames_on_heap) {
-        auto const which = (size - 1) / memory_pool::granule;
-        auto* c = frame_cache::mine;
-        if (which < memory_pool::classes && c) {
-            if (auto* memory = c->frames.take(which)) return memory;
-        }
-    }
+    if (auto* memory = take_free(&frame_cache::frames, size)) return memory;
     return allocate_frame_slowly(size);
 }
 
 inline void free_frame(void* memory, std::size_t size) noexcept
 {
-    if constexpr (!frames_on_heap) {
-        auto const which = (size - 1) / memory_pool::granule;
-        auto* c = frame_cache::mine;
-        if (which < memory_pool::classes && c && c->frames.give(which, memory)) return;
-    }
-    free_frame_slowly(memory, size);
+    if (!give_free(&frame_cache::frames, memory, size)) free_frame_slowly(memory, size);
 }
 
 /// The same for what is not a coroutine, and not counted.
 inline void* allocate_node(std::size_t size)
 {
-    if constexpr (!frames_on_heap) {
-        auto const which = (size - 1) / memory_pool::granule;
-        auto* c = frame_cache::mine;
-        if (which < memory_pool::classes && c) {
-            if (auto* memory = c->nodes.take(which)) return memory;
-        }
-    }
+    if (auto* memory = take_free(&frame_cache::nodes, size)) return memory;
     return allocate_node_slowly(size);
 }
 
 inline void free_node(void* memory, std::size_t size) noexcept
 {
-    if constexpr (!frames_on_heap) {
-        auto const which = (size - 1) / memory_pool::granule;
-        auto* c = frame_cache::mine;
-        if (which < memory_pool::classes && c && c->nodes.give(which, memory)) return;
-    }
-    free_node_slowly(memory, size);
+    if (!give_free(&frame_cache::nodes, memory, size)) free_node_slowly(memory, size);
 }
 
 /// Gives a class its memory from the pool.
