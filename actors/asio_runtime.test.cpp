@@ -537,19 +537,26 @@ TEST_CASE("a runtime in a context has the time that it is given")
     CHECK(woken);
 }
 
+namespace {
+
+/// Waits until it is asked to stop, and notes that it was.
+task<> wait_for_stop(bool& stopped)
+{
+    event never;
+    auto outcome = co_await as_result(never.wait());
+    stopped = outcome.error() == errc::cancelled;
+}
+
+} // namespace
+
 TEST_CASE("what a handler throws comes out of run when the task has ended, asked to stop")
 {
     test::frame_check frames;
     asio::io_context context;
     asio_runtime rt(context);
     bool stopped = false;
-    auto waits = [&]() -> task<> {
-        event never;
-        auto outcome = co_await as_result(never.wait());
-        stopped = outcome.error() == errc::cancelled;
-    };
     asio::post(context, [] { throw std::runtime_error("of a handler"); });
-    CHECK_THROWS_WITH(rt.run(waits()), "of a handler");
+    CHECK_THROWS_WITH(rt.run(wait_for_stop(stopped)), "of a handler");
     CHECK(stopped);
     CHECK(!context.stopped());
 }
@@ -560,13 +567,8 @@ TEST_CASE("a context that is stopped ends run with errc::cancelled, and stays st
     asio::io_context context;
     asio_runtime rt(context);
     bool stopped = false;
-    auto waits = [&]() -> task<> {
-        event never;
-        auto outcome = co_await as_result(never.wait());
-        stopped = outcome.error() == errc::cancelled;
-    };
     asio::post(context, [&] { context.stop(); });
-    CHECK_THROWS_AS(rt.run(waits()), error);
+    CHECK_THROWS_AS(rt.run(wait_for_stop(stopped)), error);
     CHECK(stopped);
     CHECK(context.stopped());
 }

@@ -17,24 +17,10 @@ using namespace plait::test;
 
 namespace {
 
-std::vector<request> some_requests()
-{
-    std::vector<request> out;
-    for (int i = 0; i < 4; ++i) {
-        auto r = ask_for(std::string(static_cast<std::size_t>(5 + 21 * i), static_cast<char>('a' + i)), 12);
-        r.sampling.temperature = i % 2 == 0 ? 0.0f : 0.8f;
-        r.sampling.seed = 7 + static_cast<std::uint64_t>(i);
-        r.choices = 1 + i % 2;
-        r.logprobs = 1;
-        out.push_back(std::move(r));
-    }
-    return out;
-}
-
 task<std::vector<collected>> answers(runtime& home, engine_options options)
 {
     auto running = co_await open(home, std::move(options));
-    auto out = co_await collect_together(running, some_requests());
+    auto out = co_await collect_together(running, some_requests(12));
     co_await drained(running);
     co_await running.close();
     co_return out;

@@ -11,20 +11,6 @@ using namespace plait::test;
 
 namespace {
 
-std::vector<request> some_requests()
-{
-    std::vector<request> out;
-    for (int i = 0; i < 4; ++i) {
-        auto r = ask_for(std::string(static_cast<std::size_t>(5 + 21 * i), static_cast<char>('a' + i)), 8);
-        r.sampling.temperature = i % 2 == 0 ? 0.0f : 0.8f;
-        r.sampling.seed = 7 + static_cast<std::uint64_t>(i);
-        r.choices = 1 + i % 2;
-        r.logprobs = 1;
-        out.push_back(std::move(r));
-    }
-    return out;
-}
-
 engine_options small_engine(std::filesystem::path const& model, admission admit)
 {
     auto out = tiny_engine(model);
@@ -40,7 +26,7 @@ engine_options small_engine(std::filesystem::path const& model, admission admit)
 TEST_CASE("an engine's answers are the same in whatever order its actors, its device and its readers take turns")
 {
     tiny_file model;
-    auto const requests = some_requests();
+    auto const requests = some_requests(8);
     std::vector<collected> alone;
     {
         simulation all;

@@ -52,6 +52,21 @@ inline request ask_for(std::string text, std::int64_t tokens)
     return what;
 }
 
+/// Four that differ in length, sampling and choices, of so many tokens each.
+inline std::vector<request> some_requests(std::int64_t tokens)
+{
+    std::vector<request> out;
+    for (int i = 0; i < 4; ++i) {
+        auto r = ask_for(std::string(static_cast<std::size_t>(5 + 21 * i), static_cast<char>('a' + i)), tokens);
+        r.sampling.temperature = i % 2 == 0 ? 0.0f : 0.8f;
+        r.sampling.seed = 7 + static_cast<std::uint64_t>(i);
+        r.choices = 1 + i % 2;
+        r.logprobs = 1;
+        out.push_back(std::move(r));
+    }
+    return out;
+}
+
 /// A whole answer. Equal when every token, log-probability and character is.
 struct collected {
     std::string text;                                        ///< of choice 0
