@@ -225,6 +225,22 @@ task<double> prefill_rate(runtime& home, engine running, std::int64_t prompt)
     co_return static_cast<double>(prompt) / seconds(read.tokens.front() - read.sent);
 }
 
+double rate_together(std::span<arrivals const> answers)
+{
+    auto begins = [](arrivals const& one) { return one.tokens.front(); };
+    auto ends = [](arrivals const& one) { return one.tokens.back(); };
+    auto first = std::ranges::max(answers, {}, begins).tokens.front();
+    auto last = std::ranges::min(answers, {}, ends).tokens.back();
+    if (first >= last) {
+        first = std::ranges::min(answers, {}, begins).tokens.front();
+        last = std::ranges::max(answers, {}, ends).tokens.back();
+    }
+    std::int64_t tokens = 0;
+    for (auto const& one : answers)
+        tokens += std::ranges::count_if(one.tokens, [&](time_point at) { return at > first && at <= last; });
+    return static_cast<double>(tokens) / seconds(last - first);
+}
+
 task<double> decode_rate(runtime& home, engine running, std::int64_t sequences, std::int64_t generate)
 {
     std::vector<arrivals> read(static_cast<std::size_t>(sequences));
@@ -234,16 +250,7 @@ task<double> decode_rate(runtime& home, engine running, std::int64_t sequences, 
         co_return;
     };
     co_await with_scope(body);
-    auto first = read.front().tokens.front();
-    auto last = read.front().tokens.back();
-    for (auto const& one : read) {
-        first = std::max(first, one.tokens.front());
-        last = std::min(last, one.tokens.back());
-    }
-    std::int64_t tokens = 0;
-    for (auto const& one : read)
-        tokens += std::ranges::count_if(one.tokens, [&](time_point at) { return at > first && at <= last; });
-    co_return static_cast<double>(tokens) / seconds(last - first);
+    co_return rate_together(read);
 }
 
 heading heading_of(subject const& what)

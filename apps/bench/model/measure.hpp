@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,12 @@ task<arrivals> ask_and_read(runtime& home, engine running, std::int64_t prompt, 
 /// Tokens per second of a prefill: the tokens of the prompt over the time from the request to its first token.
 task<double> prefill_rate(runtime& home, engine running, std::int64_t prompt);
 
-/// Tokens per second, of all together, of `sequences` that decode `generate` tokens each after their first ones: timed
-/// from when the last of them has its first token to when the first of them has its last one.
+/// Tokens per second of all these answers together, while all of them decode: from when the last of them has its first
+/// token to when the first of them has its last one. Where that is no time (a small model may end one answer before the
+/// next begins), over the whole of it, from the first token to the last one. Each answer has a token at least.
+double rate_together(std::span<arrivals const> answers);
+
+/// rate_together() of `sequences` that decode `generate` tokens each after their first ones.
 task<double> decode_rate(runtime& home, engine running, std::int64_t sequences, std::int64_t generate);
 
 /// What was measured.

@@ -25,6 +25,23 @@ TEST_CASE("prompts are the same every time, differ from each other and stay with
     CHECK(std::set<std::int32_t>(one.begin(), one.end()).size() > 200);
 }
 
+TEST_CASE("a rate of several answers is over the time in which all decode, or over all of it where they never do")
+{
+    auto answer = [](std::vector<int> at) {
+        arrivals out;
+        for (auto ms : at)
+            out.tokens.push_back(time_point() + std::chrono::milliseconds(ms));
+        return out;
+    };
+    CHECK(rate_together(std::vector{answer({0, 10, 20, 30})}) == doctest::Approx(100));
+    // From 10 to 30: 20 and 30 of the first, 20 and 30 of the second.
+    CHECK(rate_together(std::vector{answer({0, 10, 20, 30}), answer({10, 20, 30, 40})}) == doctest::Approx(200));
+    // One after the other, with no moment in common and with one: five tokens after the first one in 50 ms.
+    CHECK(rate_together(std::vector{answer({0, 10, 20}), answer({30, 40, 50})}) == doctest::Approx(100));
+    CHECK(rate_together(std::vector{answer({30, 40, 50}), answer({0, 10, 20})}) == doctest::Approx(100));
+    CHECK(rate_together(std::vector{answer({0, 10, 20}), answer({20, 30, 40})}) == doctest::Approx(125));
+}
+
 CO_TEST_CASE("a request is read to its last token, whatever the model would have ended with")
 {
     test::tiny_file model;
