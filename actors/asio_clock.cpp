@@ -39,7 +39,7 @@ struct asio_clock::alarm : std::enable_shared_from_this<alarm> {
         if (!owner) return;
         auto const now = owner->now();
         if (set_to <= now) set_to = never; // or it was set anew when this handler was already on its way
-        owner->fire(now);
+        owner->fire(now, some);
         set();
     }
 

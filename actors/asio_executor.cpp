@@ -31,6 +31,12 @@ void asio_executor::post(work& w) noexcept
     if (mailbox_.push(w)) wake();
 }
 
+void asio_executor::post_all(detail::work_list& works) noexcept
+{
+    auto* const oldest = works.take_all();
+    if (oldest && mailbox_.push_all(*oldest)) wake();
+}
+
 void asio_executor::attach(poller& p)
 {
     pollers_.push_back(&p);

@@ -26,6 +26,7 @@ public:
     ~asio_executor() override;
 
     void post(work& w) noexcept override;
+    void post_all(detail::work_list& works) noexcept override;
     void attach(poller& p) override;
     void detach(poller& p) noexcept override;
 

@@ -85,21 +85,19 @@ std::optional<time_point> clock::next_due() noexcept
     return look_next(timers_.next());
 }
 
-std::optional<time_point> clock::take_due(time_point t, detail::work_list& due) noexcept
+std::optional<time_point> clock::take_due(time_point t, detail::work_list& due, std::size_t most) noexcept
 {
     std::lock_guard lock(mutex_);
-    timers_.advance(t, due);
+    timers_.advance(t, due, most);
     return look_next(timers_.no_earlier_than());
 }
 
-std::optional<time_point> clock::fire(time_point t) noexcept
+std::optional<time_point> clock::fire(time_point t, std::size_t most) noexcept
 {
     detail::work_list due;
-    auto const next = take_due(t, due);
+    auto const next = take_due(t, due, most);
     // Posted unlocked: the last sleeper may end the clock's life.
-    while (auto* w = due.pop_front()) {
-        static_cast<detail::timer*>(w)->post();
-    }
+    resumption::post_all(due);
     return next;
 }
 
@@ -202,7 +200,7 @@ void monotonic_clock::wait_and_fire() noexcept
 {
     auto changed = [this] { return waker_->look_again || waker_->ending; };
     for (;;) {
-        auto const due = fire(now());
+        auto const due = fire(now(), some);
         std::unique_lock lock(waker_->mutex);
         if (due) {
             auto at = std::chrono::steady_clock::time_point(due->time_since_epoch());

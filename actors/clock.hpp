@@ -49,6 +49,10 @@ public:
     std::optional<time_point> next_due() noexcept;
 
 protected:
+    static constexpr auto all = static_cast<std::size_t>(-1);
+    /// Sleepers that a clock with a thread fires at once: what they wait on stays in its processor's cache.
+    static constexpr std::size_t some = 1024;
+
     /// Called, unlocked, when a timer was armed that is due before what `fire` or `next_due` gave last, or the first.
     virtual void earliest_changed() noexcept = 0;
     /// Called, unlocked, when the timer that was due before all others was cancelled.
@@ -57,10 +61,11 @@ protected:
     /// Resumes every sleeper that is due at `t`: in order of time, and those that are due together in the order in
     /// which they lay down. Gives when to call it next, if anybody sleeps: nobody is due before that, though perhaps
     /// later, when whoever was due then has been cancelled.
-    std::optional<time_point> fire(time_point t) noexcept;
+    /// At most so many of a crowd, so that they go on while the others are looked for: then those are due at once.
+    std::optional<time_point> fire(time_point t, std::size_t most = all) noexcept;
 
     /// The same in parts, for a clock that is not always right: takes out who is due, to be posted or put off.
-    std::optional<time_point> take_due(time_point t, detail::work_list& due) noexcept;
+    std::optional<time_point> take_due(time_point t, detail::work_list& due, std::size_t most = all) noexcept;
     void put_off(detail::timer& t, time_point due) noexcept;
 
 private:
@@ -104,6 +109,7 @@ public:
         if (after_) timer_.due = detail::later(now, *after_);
         if (timer_.due <= now) return false;
         timer_.bind(h, asleep);
+        timer_.run = detail::timer::go_on_and_prefetch;
         clock_.arm(timer_);
         if (stop.stop_possible()) on_stop_.emplace(stop, cancel{&clock_, &timer_});
         return true;

@@ -122,10 +122,10 @@ namespace {
 class counting_clock final : public clock {
 public:
     time_point now() const noexcept override { return now_; }
-    std::optional<time_point> move_to(time_point t) noexcept
+    std::optional<time_point> move_to(time_point t, std::size_t most = all) noexcept
     {
         now_ = t;
-        return fire(t);
+        return fire(t, most);
     }
     int disturbed = 0;
 
@@ -162,6 +162,31 @@ CO_TEST_CASE("only a sleeper who is due before all others disturbs the one who w
     co_await with_scope(body);
     CHECK(!c.move_to(time_point(1h)));
     CHECK(c.disturbed == 3);
+}
+
+CO_TEST_CASE("a clock may fire a few of a crowd at once, and is told that the others are due")
+{
+    counting_clock c;
+    std::vector<int> woken;
+    auto sleeper = [&](int n) -> task<> {
+        co_await c.sleep_until(time_point(duration(n)));
+        woken.push_back(n);
+    };
+    auto body = [&](scope& s) -> task<> {
+        for (int n : {5, 3, 4, 1, 2})
+            s.start(sleeper, n);
+        s.start(sleeper, 100);
+        co_await this_task::yield();
+        CHECK(c.move_to(time_point(50ns), 2) == time_point(3ns));
+        co_await this_task::yield();
+        CHECK(woken == std::vector{1, 2});
+        CHECK(c.move_to(time_point(50ns), 3) == time_point(100ns));
+        co_await this_task::yield();
+        CHECK(woken == std::vector{1, 2, 3, 4, 5});
+        CHECK(!c.move_to(time_point(100ns), 3));
+    };
+    co_await with_scope(body);
+    CHECK(woken.size() == 6);
 }
 
 CO_TEST_CASE("a thousand sleepers, a third of them cancelled, wake in order")

@@ -4,6 +4,13 @@ namespace plait {
 
 executor::~executor() = default;
 
+void executor::post_all(detail::work_list& works) noexcept
+{
+    while (auto* w = works.pop_front()) {
+        post(*w);
+    }
+}
+
 unsigned executor::patience() const noexcept
 {
     return 128;
@@ -13,15 +20,5 @@ bool executor::serial() const noexcept
 {
     return true;
 }
-
-namespace detail {
-
-executor*& current_executor() noexcept
-{
-    static constinit thread_local executor* current = nullptr;
-    return current;
-}
-
-} // namespace detail
 
 } // namespace plait

@@ -2,6 +2,10 @@
 
 namespace plait {
 
+namespace detail {
+class work_list;
+}
+
 /// One thing to run, linked into the queue of an executor. It lives in whatever waits for it (mostly a coroutine
 /// frame), so posting allocates nothing. From `post` until `run` is called it belongs to the executor and stays where
 /// it is; when `run` is called it belongs to its owner again, who may destroy it there.
@@ -24,6 +28,8 @@ public:
 
     /// Queues `w`; from any thread. Never runs it inside the call.
     virtual void post(work& w) noexcept = 0;
+    /// The same for all of a list, which is empty then: at most one wake for all of them.
+    virtual void post_all(detail::work_list& works) noexcept;
 
     /// Works that one actor may run in a row before the others here get a turn.
     virtual unsigned patience() const noexcept;
@@ -63,6 +69,14 @@ public:
         return w;
     }
 
+    /// All of it, linked by `next_work`; it is empty then.
+    work* take_all() noexcept
+    {
+        auto* w = first_;
+        first_ = last_ = nullptr;
+        return w;
+    }
+
     /// Puts all of `other` before what is here.
     void prepend(work_list& other) noexcept
     {
@@ -80,7 +94,11 @@ private:
 
 /// The serial executor's underlying executor on this thread, or null: lets an ask of an idle actor on the same thread
 /// be a direct call.
-executor*& current_executor() noexcept;
+inline executor*& current_executor() noexcept
+{
+    static constinit thread_local executor* current = nullptr;
+    return current;
+}
 
 } // namespace detail
 

@@ -1,6 +1,21 @@
 #include <plait/actors/frame.hpp>
 
-namespace plait::detail {
+namespace plait {
+
+void resumption::post_all(detail::work_list& all) noexcept
+{
+    detail::work_list together;
+    executor* where = nullptr;
+    while (auto* w = all.pop_front()) {
+        auto* const exec = static_cast<resumption&>(*w).exec_;
+        if (exec != where && where) where->post_all(together);
+        where = exec;
+        together.push_back(*w);
+    }
+    if (where) where->post_all(together);
+}
+
+namespace detail {
 
 namespace {
 
@@ -73,4 +88,6 @@ void chain_list::remove(frame& root) noexcept
     (next ? next->listed_.previous : last_) = previous;
 }
 
-} // namespace plait::detail
+} // namespace detail
+
+} // namespace plait

@@ -221,21 +221,29 @@ public:
         handle_ = h;
         exec_ = h.promise().context().exec;
         owner = h.promise().context().owner;
-        run = [](work& self) noexcept {
-            auto& r = static_cast<resumption&>(self);
-            r.kind_ = nullptr; // a debugger sees that it waits no more
-            detail::resume(r.handle_);
-        };
+        run = go_on;
     }
 
     /// Has the coroutine resumed, once for each suspension; from any thread. After it nothing of the awaiting frame
     /// may be touched from another executor.
     void post() noexcept { exec_->post(*this); }
+    /// The same for a list of resumptions, in their order, with one wake for neighbours of one executor.
+    static void post_all(detail::work_list& all) noexcept;
 
     /// It was bound, and then there was nothing to wait for.
     void waits_no_more() noexcept { kind_ = nullptr; }
     /// While it waits.
     wait_kind const& kind() const noexcept { return *kind_; }
+
+protected:
+    static void go_on(work& self) noexcept
+    {
+        auto& r = static_cast<resumption&>(self);
+        r.kind_ = nullptr; // a debugger sees that it waits no more
+        detail::resume(r.handle_);
+    }
+    /// Where the coroutine's frame begins.
+    void const* frame_begin() const noexcept { return handle_.address(); }
 
 private:
     std::coroutine_handle<> handle_;

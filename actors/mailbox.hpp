@@ -25,14 +25,10 @@ public:
 
     /// Queues `w`. True when the consumer was idle: the caller must wake it, and until it does nobody else touches
     /// the consumer. When false, the consumer may already be gone on return.
-    bool push(Work& w) noexcept
-    {
-        auto* seen = newest_.load(std::memory_order_relaxed);
-        do {
-            w.next_work = seen == idle() ? nullptr : seen;
-        } while (!newest_.compare_exchange_weak(seen, &w, std::memory_order_acq_rel, std::memory_order_relaxed));
-        return seen == idle();
-    }
+    bool push(Work& w) noexcept { return push_chain(w, w); }
+
+    /// The same for a chain of works, oldest first: nothing comes between them.
+    bool push_all(Work& oldest) noexcept { return push_chain(*reversed(&oldest), oldest); }
 
     /// All that is queued, oldest first, linked by `next_work`; null when nothing is. Consumer only, when not idle.
     Work* take_all() noexcept
@@ -40,15 +36,7 @@ public:
         auto* w = newest_.load(std::memory_order_relaxed);
         if (!w) return nullptr;
         __builtin_prefetch(w, 1); // comes while the exchange waits for the cache line of the word
-        w = newest_.exchange(nullptr, std::memory_order_acquire);
-        Work* oldest = nullptr;
-        while (w) {
-            Work* next = w->next_work;
-            w->next_work = oldest;
-            oldest = w;
-            w = next;
-        }
-        return oldest;
+        return reversed(newest_.exchange(nullptr, std::memory_order_acquire));
     }
 
     /// Whether nothing is queued, as far as one look tells. Consumer only, when not idle.
@@ -74,6 +62,27 @@ public:
     }
 
 private:
+    bool push_chain(Work& newest, Work& oldest) noexcept
+    {
+        auto* seen = newest_.load(std::memory_order_relaxed);
+        do {
+            oldest.next_work = seen == idle() ? nullptr : seen;
+        } while (!newest_.compare_exchange_weak(seen, &newest, std::memory_order_acq_rel, std::memory_order_relaxed));
+        return seen == idle();
+    }
+
+    static Work* reversed(Work* w) noexcept
+    {
+        Work* behind = nullptr;
+        while (w) {
+            Work* next = w->next_work;
+            w->next_work = behind;
+            behind = w;
+            w = next;
+        }
+        return behind;
+    }
+
     /// A value that no work has: the address of this mailbox.
     Work* idle() const noexcept { return reinterpret_cast<Work*>(const_cast<basic_mailbox*>(this)); }
 

@@ -26,12 +26,22 @@ thread_loop::thread_loop(duration spin)
 
 thread_loop::~thread_loop()
 {
-    assert(!mailbox_.take_all() && "an event loop went with works that had not run");
+    assert(own_.empty() && !mailbox_.take_all() && "an event loop went with works that had not run");
 }
 
 void thread_loop::post(work& w) noexcept
 {
-    if (mailbox_.push(w)) parking_.unpark();
+    if (detail::current_executor() == this && mailbox_.empty()) {
+        own_.push_back(w);
+    } else if (mailbox_.push(w)) {
+        parking_.unpark();
+    }
+}
+
+void thread_loop::post_all(detail::work_list& works) noexcept
+{
+    auto* const oldest = works.take_all();
+    if (oldest && mailbox_.push_all(*oldest)) parking_.unpark();
 }
 
 void thread_loop::attach(poller& p)
@@ -78,16 +88,17 @@ void thread_loop::run()
     auto* outer = std::exchange(detail::current_executor(), this);
     unsigned since_poll = 0;
     for (;;) {
-        auto* w = mailbox_.take_all();
+        auto* w = own_.empty() ? mailbox_.take_all() : own_.take_all();
         if (!w) {
             since_poll = 0;
-            if (poll_all()) continue;
+            if (poll_all() || !own_.empty()) continue;
             if (stopping_) break;
             park();
             continue;
         }
         while (w) {
             auto* next = w->next_work;
+            __builtin_prefetch(next, 1); // comes while this one runs
             w->run(*w);
             w = next;
             if (++since_poll == works_between_polls) {

@@ -18,6 +18,7 @@ public:
     ~thread_loop() override;
 
     void post(work& w) noexcept override;
+    void post_all(detail::work_list& works) noexcept override;
     void attach(poller& p) override;
     void detach(poller& p) noexcept override;
 
@@ -32,6 +33,8 @@ private:
     void park() noexcept;
 
     detail::mailbox mailbox_;
+    /// What works on the loop have posted while the mailbox was empty. So it is older than all that is there.
+    detail::work_list own_;
     detail::parking_spot<> parking_;
     duration const spin_;
     bool stopping_ = false;      ///< seen by the loop

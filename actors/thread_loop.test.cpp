@@ -43,6 +43,55 @@ TEST_CASE("a loop runs works in the order in which they were posted, and those t
     CHECK(ran == std::vector{1, 2, 3});
 }
 
+TEST_CASE("what a loop posts to itself comes after what others have posted before, and before what they post after")
+{
+    thread_loop loop;
+    std::vector<int> ran;
+    auto note = [&](int n) { return [&ran, n] { ran.push_back(n); }; };
+    call own_first(note(1));
+    call other(note(2));
+    call own_second(note(3));
+    call last([&] { loop.stop(); });
+    call first([&] {
+        loop.post(own_first);
+        std::thread([&] { loop.post(other); }).join();
+        loop.post(own_second);
+        loop.post(last);
+    });
+    loop.post(first);
+    loop.run();
+    CHECK(ran == std::vector{1, 2, 3});
+}
+
+TEST_CASE("works that are posted together stay together, in their order")
+{
+    thread_loop loop;
+    std::vector<int> ran;
+    call before([&] { ran.push_back(0); });
+    call one([&] { ran.push_back(1); });
+    call two([&] { ran.push_back(2); });
+    call three([&] {
+        ran.push_back(3);
+        loop.stop();
+    });
+    detail::work_list all;
+    loop.post_all(all); // of none: nobody is woken
+    for (auto* w : {&one, &two, &three})
+        all.push_back(*w);
+    loop.post(before);
+    loop.post_all(all);
+    CHECK(all.empty());
+    loop.run();
+    CHECK(ran == std::vector{0, 1, 2, 3});
+    // They wake a loop that is parked.
+    std::thread runner([&] { loop.run(); });
+    for (auto* w : {&one, &two, &three})
+        all.push_back(*w);
+    loop.post_all(all);
+    runner.join();
+    CHECK(ran == std::vector{0, 1, 2, 3, 1, 2, 3});
+}
+
 TEST_CASE("a loop that was stopped runs what is queued, and can run again")
 {
     thread_loop loop;

@@ -21,6 +21,15 @@ time_point time_of(std::uint64_t key) noexcept
     return time_point(duration(static_cast<std::int64_t>(key ^ sign)));
 }
 
+/// Of a timer that may have gone.
+void prefetch(timer const* t) noexcept
+{
+    auto const* begin = reinterpret_cast<char const*>(t);
+    if (!begin) return;
+    __builtin_prefetch(begin + sizeof(resumption), 1);
+    __builtin_prefetch(begin + sizeof(timer) - 1, 1);
+}
+
 /// Timers of a slot that are looked through rather than moved.
 constexpr unsigned few = 64;
 
@@ -55,23 +64,33 @@ timer_wheel::place timer_wheel::first_place() const noexcept
     return {l, level_[l].used.first()};
 }
 
-void timer_wheel::insert(timer& t, std::uint64_t key) noexcept
+void timer_wheel::insert(timer& t, std::uint64_t key, end where) noexcept
 {
     auto const [l, digit] = place_of(key);
-    auto& where = level_[l];
-    auto& s = where.at[digit];
-    if (auto* first = s.first) {
+    auto& in = level_[l];
+    auto& s = in.at[digit];
+    bool const first_here = !s.first;
+    if (first_here) {
+        s.first = t.next = t.previous = &t;
+        s.filled = where;
+        s.earliest = key;
+        in.used.add(digit);
+        in.stale.remove(digit);
+        levels_ |= 1U << l;
+    } else {
+        auto* const first = s.first;
         t.next = first;
         t.previous = first->previous;
         t.previous->next = first->previous = &t;
-        if (key > s.earliest) return;
-    } else {
-        s.first = t.next = t.previous = &t;
-        where.used.add(digit);
-        levels_ |= 1U << l;
+        if (where == end::front) s.first = &t;
+        if (key <= s.earliest) {
+            s.earliest = key;
+            in.stale.remove(digit);
+        }
     }
-    s.earliest = key;
-    where.stale.remove(digit);
+    // Whoever walks back the way in which they came finds each in the cache.
+    auto& before = s.before[s.inserted++ % s.before.size()];
+    t.child = std::exchange(before, &t);
 }
 
 void timer_wheel::arm(timer& t) noexcept
@@ -80,7 +99,7 @@ void timer_wheel::arm(timer& t) noexcept
     if (key < base_) {
         early_.push(t);
     } else {
-        insert(t, key);
+        insert(t, key, end::back);
     }
 }
 
@@ -116,11 +135,15 @@ void timer_wheel::enter(place p) noexcept
     auto const shift = p.level * digit_bits;
     auto const digits_above = base_ >> shift >> digit_bits << digit_bits;
     base_ = (digits_above | p.digit) << shift;
+    // All lower levels are empty: timers that come the other way round are put in the other way round.
+    auto const filled = level_[p.level].at[p.digit].filled;
     auto* const first = take_all(p);
-    for (auto* t = first;;) {
-        auto* const next = t->next;
-        insert(*t, key_of(t->due));
-        if (next == first) break;
+    auto* const start = filled == end::back ? first->previous : first;
+    for (auto* t = start;;) {
+        auto* const next = filled == end::back ? t->previous : t->next;
+        prefetch(t->child);
+        insert(*t, key_of(t->due), filled == end::back ? end::front : end::back);
+        if (next == start) break;
         t = next;
     }
 }
@@ -140,32 +163,48 @@ bool timer_wheel::look_up_earliest(place p) noexcept
     return true;
 }
 
-void timer_wheel::advance(time_point now, work_list& due) noexcept
+void timer_wheel::advance(time_point now, work_list& due, std::size_t most) noexcept
 {
+    std::array<timer*, 8> fired{}; // the last
+    unsigned count = 0;
     auto fires = [&](timer& t) {
         t.armed = false;
         due.push_back(t);
+        --most;
+        auto*& earlier = fired[count++ % fired.size()];
+        if (earlier) earlier->soon = t.frame();
+        earlier = &t;
     };
     while (auto* top = early_.top()) {
-        if (top->due > now) return;
+        if (top->due > now || most == 0) return;
         early_.remove(*top);
         fires(*top);
     }
     auto const end = key_of(now);
     if (end < base_) return;
     while (levels_ != 0) {
+        if (most == 0) return;
         auto const p = first_place();
         auto const shift = p.level * digit_bits;
-        auto const& s = level_[p.level].at[p.digit];
+        auto& s = level_[p.level].at[p.digit];
         // The slot's begin, in the digits that the wheel's time shares with it.
         if ((end ^ base_) >> shift >> digit_bits == 0 && (end >> shift) % slots < p.digit) break;
         bool const alone = s.first->next == s.first;
         if (p.level == 0 || (alone && s.first->due <= now)) {
-            auto* const first = take_all(p);
+            auto* const first = s.first;
             for (auto* t = first;;) {
                 auto* const next = t->next;
                 fires(*t);
-                if (next == first) break;
+                if (next == first) {
+                    take_all(p);
+                    break;
+                }
+                if (most == 0) {
+                    next->previous = first->previous;
+                    next->previous->next = next;
+                    s.first = next;
+                    return;
+                }
                 t = next;
             }
         } else {

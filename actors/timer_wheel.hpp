@@ -29,8 +29,9 @@ public:
     /// Takes an armed timer out.
     void cancel(timer& t) noexcept;
 
-    /// Moves the wheel's time on to `now`, and what is due to the end of `due`, by time and then by arming.
-    void advance(time_point now, work_list& due) noexcept;
+    /// Moves the wheel's time on to `now`, and what is due to the end of `due`, by time and then by arming. When there
+    /// are more than `most` it moves those, and its time up to them.
+    void advance(time_point now, work_list& due, std::size_t most = static_cast<std::size_t>(-1)) noexcept;
 
     /// A time before which no timer is due: that of the first timer, or of one that was cancelled. Constant time. None
     /// when there are no timers.
@@ -50,9 +51,13 @@ private:
         unsigned level;
         unsigned digit;
     };
+    enum class end : std::uint8_t { front, back };
     struct slot {
-        timer* first = nullptr;     ///< of a ring
-        std::uint64_t earliest = 0; ///< no timer here is before it
+        timer* first = nullptr;         ///< of a ring
+        std::uint64_t earliest = 0;     ///< no timer here is before it
+        std::array<timer*, 4> before{}; ///< the last that were put in, which may have gone
+        std::uint32_t inserted = 0;
+        end filled = end::back; ///< where most were put in
     };
     class slot_set {
     public:
@@ -73,7 +78,7 @@ private:
 
     place place_of(std::uint64_t key) const noexcept;
     place first_place() const noexcept;
-    void insert(timer& t, std::uint64_t key) noexcept;
+    void insert(timer& t, std::uint64_t key, end where) noexcept;
     void enter(place p) noexcept;
     bool look_up_earliest(place p) noexcept;
     /// All timers of a slot, as a ring; it is empty then.

@@ -56,6 +56,44 @@ struct handed_over : rl::test_suite<handed_over, 2> {
     }
 };
 
+/// The same for works that come together: they are taken together, in their order.
+struct posted_together : rl::test_suite<posted_together, 2> {
+    model_mailbox box;
+    std::array<item, 3> items;
+    plain<int> taken{0}; ///< the consumer's
+    plain<int> order{0};
+
+    void consume()
+    {
+        do {
+            for (item* w = box.take_all(); w != nullptr;) {
+                item* next = w->next_work;
+                taken = taken + 1;
+                order = order * 10 + w->value;
+                w = next;
+            }
+        } while (!box.try_idle());
+    }
+    void thread(unsigned index)
+    {
+        if (index == 0) {
+            items[0].value = 1;
+            items[1].value = 2;
+            items[0].next_work = &items[1];
+            items[1].next_work = nullptr;
+            if (box.push_all(items[0])) consume();
+        } else {
+            items[2].value = 3;
+            if (box.push(items[2])) consume();
+        }
+    }
+    void after()
+    {
+        RL_ASSERT(taken == 3);
+        RL_ASSERT(order == 123 || order == 312);
+    }
+};
+
 /// A thread that finds the mailbox idle becomes the consumer without sending anything, as a direct call does.
 struct called_directly : rl::test_suite<called_directly, 2> {
     model_mailbox box;
@@ -140,7 +178,8 @@ struct parks_again : rl::test_suite<parks_again<Senders>, Senders + 1> {
 
 TEST_CASE("a mailbox hands its works and its consumer over in every execution, and needs each of its orders")
 {
-    model::check_protocol<handed_over, called_directly>("actors/mailbox.hpp", {search::all(), search::all()});
+    model::check_protocol<handed_over, posted_together, called_directly>("actors/mailbox.hpp",
+                                                                         {search::all(), search::all(), search::all()});
 }
 
 TEST_CASE("a loop that parks is woken in every execution, ends safely, and needs each of its orders")
