@@ -272,8 +272,11 @@ void actor_core::count_taken(message& m) noexcept
         above_.remove(m);
         m.above_ = false;
     }
-    taken_.store(taken_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-    admit_senders();
+    auto const taken = taken_.load(std::memory_order_relaxed) + 1;
+    taken_.store(taken, std::memory_order_release);
+    // Those who wait go on together, when half of the room is free: to wake one for each message would cost more.
+    if (auto const* first = above_.first(); first && first->number_ < taken + capacity_ - capacity_ / 2)
+        admit_senders();
 }
 
 void actor_core::take(message& m) noexcept
@@ -438,12 +441,22 @@ bool actor_core::enter_direct() noexcept
 
 void actor_core::take_direct(message& m) noexcept
 {
+    // It has not waited, so it is not counted among those that do.
+    ++direct_calls;
+    if (!counters_ && !watched_thread::watches()) {
+        run(m);
+    } else {
+        take_seen(m);
+    }
+    --direct_calls;
+}
+
+void actor_core::take_seen(message& m) noexcept
+{
     watched_thread::turn const watched(name_);
     auto const begun = counters_ ? now() : duration();
-    ++direct_calls;
     if (counters_) add(counters_->messages, 1);
-    run(m); // it has not waited, so it is not counted among those that do
-    --direct_calls;
+    run(m);
     if (counters_) counters_->ran.fetch_add((now() - begun).count(), std::memory_order_relaxed);
 }
 

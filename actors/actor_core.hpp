@@ -229,6 +229,7 @@ private:
     void collect() noexcept;
     void run_one(work& w) noexcept;
     void take(message& m) noexcept;
+    void take_seen(message& m) noexcept;
     void run(message& m) noexcept;
     bool can_wait(message& m) noexcept;
     void hold_back(work& resumed) noexcept;

@@ -32,7 +32,7 @@ public:
     /// `errc::cancelled` after a stop; no value is lost then.
     [[nodiscard]] receive_operation receive() noexcept { return receive_operation(*this); }
 
-    /// Sends if there is room now. Leaves `value` alone when it returns false.
+    /// Sends if there is room now and nobody waits for it. Leaves `value` alone when it returns false.
     bool try_send(T&& value)
     {
         detail::waiter* ready = nullptr;
@@ -52,13 +52,13 @@ public:
     /// The oldest value, if there is one now.
     std::optional<T> try_receive()
     {
-        detail::waiter* ready = nullptr;
+        detail::work_list ready;
         std::optional<T> value;
         {
             std::lock_guard lock(mutex_);
             take(value, ready);
         }
-        if (ready) ready->post();
+        resumption::post_all(ready);
         return value;
     }
 
@@ -114,27 +114,38 @@ private:
             ready = waiting;
             return true;
         }
-        if (values_.size() >= capacity_) return false;
+        // Nor does anybody overtake those who wait for room.
+        if (!senders_.empty() || values_.size() >= capacity_) return false;
         values_.push_back(std::move(value));
         return true;
     }
 
-    /// Gives the oldest value; `ready` is the sender that has got room.
-    void take(std::optional<T>& value, detail::waiter*& ready)
+    /// Gives the oldest value; `ready` are the senders that have got room. They get it when half of it is free, so that
+    /// they are woken together and not one for each value.
+    void take(std::optional<T>& value, detail::work_list& ready)
     {
-        auto* waiting = static_cast<sender*>(senders_.front());
         if (!values_.empty()) {
             value.emplace(std::move(values_.front()));
             values_.pop_front();
-            if (waiting) values_.push_back(std::move(waiting->value));
-        } else if (waiting) {
+        } else if (auto* waiting = first_sender()) {
             value.emplace(std::move(waiting->value));
+            let_go(*waiting, ready);
         }
-        if (waiting) {
-            waiting->sent = true;
-            senders_.remove(*waiting);
-            ready = waiting;
+        if (values_.size() > capacity_ / 2) return;
+        while (values_.size() < capacity_) {
+            auto* waiting = first_sender();
+            if (!waiting) return;
+            values_.push_back(std::move(waiting->value));
+            let_go(*waiting, ready);
         }
+    }
+
+    sender* first_sender() const noexcept { return static_cast<sender*>(senders_.front()); }
+    void let_go(sender& waiting, detail::work_list& ready) noexcept
+    {
+        waiting.sent = true;
+        senders_.remove(waiting);
+        ready.push_back(waiting);
     }
 
     mutable std::mutex mutex_;
@@ -254,7 +265,7 @@ private:
     /// True when it has to wait.
     bool begin()
     {
-        detail::waiter* ready = nullptr;
+        detail::work_list ready;
         {
             std::lock_guard lock(channel_.mutex_);
             channel_.take(receiver_.value, ready);
@@ -263,7 +274,7 @@ private:
                 return true;
             }
         }
-        if (ready) ready->post();
+        resumption::post_all(ready);
         return false;
     }
 

@@ -74,6 +74,40 @@ CO_TEST_CASE("a full channel suspends its sender")
     co_await with_scope(body);
 }
 
+CO_TEST_CASE("senders that wait go on together when half of the room is free, and nobody overtakes them")
+{
+    channel<int> c(4);
+    int sent = 0;
+    auto sender = [&](int value) -> task<> {
+        co_await c.send(value);
+        ++sent;
+    };
+    auto body = [&](scope& s) -> task<> {
+        for (int i = 0; i < 7; ++i)
+            s.start(sender, i);
+        co_await this_task::yield();
+        CHECK(sent == 4);
+        auto got = c.try_receive();
+        CHECK(got == 0);
+        co_await this_task::yield();
+        CHECK(sent == 4);
+        CHECK(c.size() == 3);
+        CHECK(!c.try_send(-1));
+        got = c.try_receive();
+        CHECK(got == 1);
+        CHECK(c.size() == 4);
+        co_await this_task::yield();
+        CHECK(sent == 6);
+        for (int i = 2; i < 7; ++i) {
+            got = c.try_receive();
+            CHECK(got == i);
+        }
+        CHECK(!c.try_receive());
+    };
+    co_await with_scope(body);
+    CHECK(sent == 7);
+}
+
 CO_TEST_CASE("closing a channel keeps what was sent")
 {
     channel<int> c(8);

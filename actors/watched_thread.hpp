@@ -12,6 +12,9 @@ namespace plait::detail {
 /// What one thread is doing, for a watchdog. Its thread writes, the watchdog reads.
 class watched_thread {
 public:
+    /// Whether somebody watches the calling thread.
+    static bool watches() noexcept { return current != nullptr; }
+
     /// While the result lives, the thread is in a turn of that actor. Turns may nest.
     class turn {
     public:
