@@ -31,9 +31,14 @@ public:
     /// The consumer has gone idle: sleeps until it is unparked.
     void park() noexcept
     {
-        for (unsigned look = 0; look < Atomics::looks_before_sleep; ++look) {
-            if (state_.load(std::memory_order_relaxed) == called) break;
+        unsigned look = 0;
+        for (; look < looks_ && state_.load(std::memory_order_relaxed) != called; ++look)
             Atomics::pause();
+        // Where a call comes soon after each sleep began, looking longer saves both sides the system calls.
+        if (look < looks_) {
+            if (looks_ < most_looks) looks_ *= 2;
+        } else if (looks_ > Atomics::looks_before_sleep) {
+            looks_ /= 2;
         }
         auto seen = awake;
         state_.compare_exchange_strong(seen, asleep, std::memory_order_relaxed, std::memory_order_relaxed);
@@ -56,6 +61,9 @@ private:
     static constexpr std::uint32_t asleep = 1;
     static constexpr std::uint32_t called = 2;
 
+    static constexpr unsigned most_looks = 16 * Atomics::looks_before_sleep;
+
+    unsigned looks_ = Atomics::looks_before_sleep; ///< the consumer's
     typename Atomics::template atomic<std::uint32_t> state_{awake};
     typename Atomics::template atomic<std::uint32_t> wakers_{0};
 };
