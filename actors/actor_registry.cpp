@@ -1,9 +1,8 @@
 #include <plait/actors/actor_registry.hpp>
 
 #include <plait/actors/ask_cycles.hpp>
+#include <plait/actors/condition.hpp>
 #include <plait/actors/machine.hpp>
-
-#include <condition_variable>
 
 namespace plait::detail {
 
@@ -103,7 +102,7 @@ void actor_registry::stop_all(machine& below) noexcept
 {
     struct awaited : stopping {
         std::mutex mutex;
-        std::condition_variable changed;
+        condition changed;
         bool done = false;
     };
     for (;;) {

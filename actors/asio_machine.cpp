@@ -1,5 +1,6 @@
 #include <plait/actors/asio_machine.hpp>
 
+#include <plait/actors/condition.hpp>
 #include <plait/actors/error.hpp>
 #include <plait/actors/runtime_threads.hpp>
 
@@ -209,7 +210,7 @@ void asio_machine::check_can_wait()
                     "an asio_runtime waits for an io_context that nobody runs: give it the context, not its executor");
 }
 
-void asio_machine::wait(std::mutex& mutex, std::condition_variable& changed, std::function<bool()> const& done) noexcept
+void asio_machine::wait(std::mutex& mutex, condition& changed, std::function<bool()> const& done) noexcept
 {
     auto const holds = [&] {
         std::lock_guard lock(mutex);

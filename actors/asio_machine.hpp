@@ -44,7 +44,7 @@ public:
     void end_loop(event_loop& loop) noexcept override;
     bool owns(executor const& place) noexcept override;
     std::unique_ptr<guest> come() override;
-    void wait(std::mutex& mutex, std::condition_variable& changed, std::function<bool()> const& done) noexcept override;
+    void wait(std::mutex& mutex, condition& changed, std::function<bool()> const& done) noexcept override;
     void end() noexcept override;
 
     /// Whether nothing of it waits in the context or runs there: then end() returns at once.

@@ -4,7 +4,6 @@
 #include <plait/actors/event_loop.hpp>
 #include <plait/actors/loop_options.hpp>
 
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -13,6 +12,8 @@
 #include <string>
 
 namespace plait::detail {
+
+struct condition;
 
 /// Keeps what can be neither used nor destroyed any more, where leak checkers see that it is on purpose.
 void keep_for_good(void* what) noexcept;
@@ -65,8 +66,7 @@ public:
 
     /// Blocks the calling thread, which is none of the machine's, until `done` holds, as works make it. `mutex` guards
     /// it and whoever changes it notifies `changed`. A simulation runs the works, and terminates when they can't.
-    virtual void wait(std::mutex& mutex, std::condition_variable& changed,
-                      std::function<bool()> const& done) noexcept = 0;
+    virtual void wait(std::mutex& mutex, condition& changed, std::function<bool()> const& done) noexcept = 0;
 
     /// Ends all loops and the pool, after what is queued there.
     virtual void end() noexcept = 0;

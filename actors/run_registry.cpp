@@ -1,10 +1,18 @@
 #include <plait/actors/run_registry.hpp>
 
+#include <plait/actors/condition.hpp>
 #include <plait/actors/machine.hpp>
 
 #include <utility>
 
 namespace plait::detail {
+
+run_registry::run_registry()
+    : empty_(std::make_unique<condition>())
+{
+}
+
+run_registry::~run_registry() = default;
 
 void run_registry::add(run_entry& e) noexcept
 {
@@ -46,7 +54,7 @@ void run_registry::remove(run_entry& e) noexcept
         (e.previous ? e.previous->next : first_) = e.next;
         if (e.next) e.next->previous = e.previous;
         if (first_) return;
-        empty_.notify_all();
+        empty_->notify_all();
         then = std::exchange(then_, nullptr);
     }
     if (then) then->run(*then);
@@ -67,7 +75,7 @@ void run_registry::stop_all(machine& below) noexcept
         ending_ = true;
         request_stop_locked();
     }
-    below.wait(mutex_, empty_, [&] { return !first_; });
+    below.wait(mutex_, *empty_, [&] { return !first_; });
 }
 
 void run_registry::stop_all(work& then) noexcept

@@ -2,15 +2,16 @@
 
 #include <plait/actors/frame.hpp>
 
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 
 namespace plait::detail {
 
 class machine;
+struct condition;
 
 /// A task that the outside of the runtime has started.
 struct run_entry {
@@ -25,6 +26,9 @@ struct run_entry {
 /// The tasks that run in a runtime and were started from outside, and the first failure that nobody handled.
 class run_registry {
 public:
+    run_registry();
+    ~run_registry();
+
     void add(run_entry& e) noexcept;
     /// It has ended, on its place, which may go soon: nothing is posted there any more.
     void ended(run_entry& e) noexcept;
@@ -49,7 +53,7 @@ private:
     void request_stop_locked() noexcept;
 
     std::mutex mutex_;
-    std::condition_variable empty_;
+    std::unique_ptr<condition> const empty_;
     run_entry* first_ = nullptr;
     std::uint64_t added_ = 0;
     work* then_ = nullptr;

@@ -1,5 +1,6 @@
 #include <plait/actors/runtime_threads.hpp>
 
+#include <plait/actors/condition.hpp>
 #include <plait/actors/cpu_set.hpp>
 #include <plait/actors/error.hpp>
 #include <plait/actors/runtime.hpp>
@@ -204,7 +205,7 @@ public:
 
     std::unique_ptr<guest> come() override { return std::make_unique<guest_thread>(); }
 
-    void wait(std::mutex& mutex, std::condition_variable& changed, std::function<bool()> const& done) noexcept override
+    void wait(std::mutex& mutex, condition& changed, std::function<bool()> const& done) noexcept override
     {
         std::unique_lock lock(mutex);
         changed.wait(lock, done);

@@ -264,7 +264,7 @@ public:
 
     std::unique_ptr<guest> come() override { return std::make_unique<here>(*this); }
 
-    void wait(std::mutex& mutex, std::condition_variable&, std::function<bool()> const& done) noexcept override
+    void wait(std::mutex& mutex, detail::condition&, std::function<bool()> const& done) noexcept override
     {
         for (auto const last = steps_ + most_steps_;;) {
             {

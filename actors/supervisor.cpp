@@ -129,7 +129,7 @@ task<> supervisor::child_down(std::uint64_t id, std::optional<failure> what)
             co_return;
         }
         auto delay = next_delay();
-        restarts_.push_back(now);
+        restarts_.push_back(time_point(now));
         if (options_.strategy == restarts::one_for_all) {
             restarting_all_ = true;
             pause_all();

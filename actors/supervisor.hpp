@@ -2,11 +2,11 @@
 
 #include <plait/actors/actor.hpp>
 #include <plait/actors/clock.hpp>
+#include <plait/actors/ring.hpp>
 #include <plait/actors/runtime.hpp>
 #include <plait/actors/split_mix.hpp>
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -116,7 +116,7 @@ private:
     supervisor_options options_;
     family children_;
     std::vector<std::pair<std::uint64_t, std::optional<failure>>> early_; ///< fell before they were adopted
-    std::deque<time_point> restarts_;                                     ///< those in the window
+    detail::ring<time_point> restarts_;                                   ///< those in the window
     unsigned delayed_ = 0;                                                ///< restarts that wait for their time
     bool restarting_all_ = false;
     detail::split_mix random_;
