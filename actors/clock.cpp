@@ -57,19 +57,25 @@ void clock::arm(detail::timer& t) noexcept
     if (earliest) earliest_changed();
 }
 
-void clock::cancel::operator()() const noexcept
+bool clock::disarm(detail::timer& t) noexcept
 {
     bool earliest = false;
     {
-        std::lock_guard lock(owner->mutex_);
-        if (!sleeper->armed) return;
-        earliest = sleeper->due <= owner->alarm_;
-        owner->timers_.cancel(*sleeper);
-        sleeper->armed = false;
-        sleeper->cancelled = true;
+        std::lock_guard lock(mutex_);
+        if (!t.armed) return false;
+        earliest = t.due <= alarm_;
+        timers_.cancel(t);
+        t.armed = false;
     }
-    if (earliest) owner->earliest_cancelled(); // before the post, after which the clock may go
-    sleeper->post();
+    if (earliest) earliest_cancelled();
+    return true;
+}
+
+void clock::cancel::operator()() const noexcept
+{
+    if (!owner->disarm(*sleeper)) return;
+    sleeper->cancelled = true;
+    sleeper->post(); // last: the clock may go after it
 }
 
 std::optional<time_point> clock::look_next(std::optional<time_point> at) noexcept

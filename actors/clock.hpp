@@ -69,6 +69,7 @@ protected:
     void put_off(detail::timer& t, time_point due) noexcept;
 
 private:
+    friend class alarm;
     struct cancel {
         clock* owner;
         detail::timer* sleeper;
@@ -76,6 +77,8 @@ private:
     };
 
     void arm(detail::timer& t) noexcept;
+    /// False when it is not armed, for it has never been, or it was taken out as due.
+    bool disarm(detail::timer& t) noexcept;
     std::optional<time_point> look_next(std::optional<time_point> at) noexcept;
 
     std::mutex mutex_;

@@ -224,6 +224,13 @@ public:
         run = go_on;
     }
 
+    /// The same for what waits like a coroutine and is none: `then` runs on `where`.
+    void bind(executor& where, void (*then)(work&) noexcept) noexcept
+    {
+        exec_ = &where;
+        run = then;
+    }
+
     /// Has the coroutine resumed, once for each suspension; from any thread. After it nothing of the awaiting frame
     /// may be touched from another executor.
     void post() noexcept { exec_->post(*this); }

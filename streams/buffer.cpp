@@ -6,7 +6,7 @@ namespace plait {
 void buffer::used_by(ticket t)
 {
     for (auto& use : uses_)
-        if (use.where() == t.where() || use.passed()) {
+        if (use.where() == t.where() || use.over()) {
             use = t;
             return;
         }

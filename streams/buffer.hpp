@@ -11,7 +11,7 @@
 namespace plait {
 
 /// Device memory, owned. Destroying a buffer that operations still use is safe: the memory goes back to the device when
-/// the last ticket given to used_by() has passed, never earlier.
+/// the last ticket given to used_by() is over, never earlier.
 class buffer {
 public:
     buffer() = default;

@@ -1,12 +1,22 @@
 #include <algorithm>
 
 #include <plait/streams/device.hpp>
+#include <plait/streams/stream.hpp>
 
 namespace plait {
 
+void device::driven_by(event_loop& /*home*/) noexcept {}
+
+void device::abort(std::exception_ptr why) noexcept
+{
+    for (std::size_t role = 0; role < stream_roles; ++role)
+        stream_of(static_cast<stream_role>(role)).fail(why);
+    reap();
+}
+
 void device::retire(std::byte* memory, std::size_t bytes, std::span<ticket const> tickets) noexcept
 {
-    if (std::ranges::all_of(tickets, [](ticket const& t) { return t.passed(); })) {
+    if (std::ranges::all_of(tickets, [](ticket const& t) { return t.over(); })) {
         deallocate(memory, bytes);
         return;
     }
@@ -16,7 +26,7 @@ void device::retire(std::byte* memory, std::size_t bytes, std::span<ticket const
 void device::reap() noexcept
 {
     std::erase_if(limbo_, [this](limbo const& entry) {
-        if (!std::ranges::all_of(entry.tickets, [](ticket const& t) { return t.passed(); })) return false;
+        if (!std::ranges::all_of(entry.tickets, [](ticket const& t) { return t.over(); })) return false;
         deallocate(entry.memory, entry.bytes);
         return true;
     });

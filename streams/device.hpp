@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 
 namespace plait {
 
+class event_loop;
 class stream;
 
 /// What carries out the operations of a stream.
@@ -51,11 +53,17 @@ public:
     /// Returns true while more can be done at once; false lets the gpu's thread sleep.
     virtual bool poll() = 0;
 
-    /// Gives memory back once every one of `tickets` has passed. Called by ~buffer.
+    /// Fails all streams, with what waits for them; see stream::fail. The device runs nothing any more.
+    void abort(std::exception_ptr why) noexcept;
+
+    /// From now on `home`, which is the loop of this thread, polls the device. For a device that other threads wake.
+    virtual void driven_by(event_loop& home) noexcept;
+
+    /// Gives memory back once every one of `tickets` is over. Called by ~buffer.
     void retire(std::byte* memory, std::size_t bytes, std::span<ticket const> tickets) noexcept;
 
 protected:
-    /// Frees retired memory whose tickets have passed; a backend calls it as its timelines advance.
+    /// Frees retired memory whose tickets are over; a backend calls it as its timelines advance.
     void reap() noexcept;
 
     /// Frees all retired memory; a backend calls it when nothing can run any more.

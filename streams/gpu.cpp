@@ -18,7 +18,10 @@ gpu::~gpu()
 flow gpu::flow_on(stream_role role)
 {
     // Not in the constructor: an actor is made on its creator's thread, and its loop must not poll what is half made.
-    if (!std::exchange(attached_, true)) home_.attach(*this);
+    if (!std::exchange(attached_, true)) {
+        device_->driven_by(home_);
+        home_.attach(*this);
+    }
     return flow(device_->stream_of(role));
 }
 

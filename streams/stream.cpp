@@ -1,5 +1,6 @@
 #include <cassert>
 #include <string>
+#include <utility>
 
 #include <plait/streams/stream.hpp>
 
@@ -8,6 +9,19 @@ namespace plait {
 bool ticket::passed() const noexcept
 {
     return where_ == nullptr || where_->completed() >= value_;
+}
+
+bool ticket::over() const noexcept
+{
+    return passed() || where_->failure() != nullptr;
+}
+
+bool ticket::awaiter::await_ready() noexcept
+{
+    auto const& on = resumption_.on;
+    if (on.passed()) return true;
+    failure_ = on.where()->failure();
+    return failure_ != nullptr;
 }
 
 wait_kind const ticket::awaiter::a_ticket{"a ticket", [](resumption const& w, std::string& to) {
@@ -28,8 +42,21 @@ stream::~stream()
 
 void stream::wait(ticket t)
 {
-    if (t.where() == this || t.passed()) return;
+    if (t.where() == this || t.over()) return;
     put_wait(t);
+}
+
+void stream::fail(std::exception_ptr why) noexcept
+{
+    if (failure_) return;
+    failure_ = std::move(why);
+    drop();
+    while (waiters_ != nullptr) {
+        auto* failed = waiters_;
+        waiters_ = failed->next_;
+        failed->failure_ = failure_;
+        failed->resumption_.post(); // the awaiter may be gone after this
+    }
 }
 
 void stream::add(ticket::awaiter& waiting) noexcept

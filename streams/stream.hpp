@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <type_traits>
 
 #include <plait/streams/share.hpp>
@@ -11,6 +12,9 @@ namespace plait {
 /// An in-order queue of device work with a timeline: a 64-bit counter that only grows. Each operation put on the stream
 /// takes the next value and returns it as a ticket; when the operation is done the timeline reaches that value.
 /// Owned by a device; only the thread of its gpu touches it.
+///
+/// A stream may fail: then its timeline stays where it is, what is still queued never runs, and an operation put later
+/// gets a ticket that has failed too. A device fails as a whole (device::abort), for its streams wait for each other.
 class stream {
 public:
     stream() = default;
@@ -27,9 +31,16 @@ public:
     /// The newest operation's ticket.
     ticket last() noexcept { return {*this, issued_}; }
 
-    /// Makes later operations of this stream follow `t`, without the host waiting. A ticket of this stream, or one that
-    /// has passed, costs nothing.
+    /// Makes later operations of this stream follow `t`, without the host waiting. A ticket of this stream, or one
+    /// that is over, costs nothing.
     void wait(ticket t);
+
+    /// Fails the stream: whoever waits for a ticket that has not passed resumes and throws `why`, and so does every
+    /// later such wait. When it returns no operation of the stream runs any more. The first reason stays.
+    void fail(std::exception_ptr why) noexcept;
+
+    /// Why it failed, or null.
+    std::exception_ptr const& failure() const noexcept { return failure_; }
 
 protected:
     /// Reserves the next value for an operation.
@@ -41,12 +52,16 @@ protected:
     /// Puts a wait for another stream's ticket on the device's queue.
     virtual void put_wait(ticket t) = 0;
 
+    /// The stream has failed: takes what is queued off the device, and returns when nothing of it runs.
+    virtual void drop() noexcept = 0;
+
 private:
     friend class ticket::awaiter;
     void add(ticket::awaiter& waiting) noexcept;
 
     std::uint64_t issued_ = 0;
     std::uint64_t completed_ = 0;
+    std::exception_ptr failure_;
     ticket::awaiter* waiters_ = nullptr; // sorted by value; equal values in order of arrival
 };
 

@@ -2,6 +2,7 @@
 
 #include <coroutine>
 #include <cstdint>
+#include <exception>
 
 #include <plait/actors/executor.hpp>
 #include <plait/actors/task.hpp>
@@ -11,11 +12,13 @@ namespace plait {
 class stream;
 
 /// A point on a stream's timeline: passed once the operation that returned it, and so every earlier one of that stream,
-/// is done. A small value; valid as long as its stream. The default ticket has passed.
+/// is done. A small value; valid as long as its stream. The default ticket has passed. Where the stream fails first, it
+/// never passes.
 ///
-/// `co_await t` suspends the host until the point has passed. Such a wait belongs on the gpu that owns the stream. It
-/// can't be cancelled: stopping changes who waits for a result, never what the device does, so a caller that loses
-/// interest stops waiting for the gpu, and the gpu still sees its operations end before it reuses their memory.
+/// `co_await t` suspends the host until the point has passed, or throws why the stream failed. Such a wait belongs on
+/// the gpu that owns the stream. It can't be cancelled: stopping changes who waits for a result, never what the device
+/// does, so a caller that loses interest stops waiting for the gpu, and the gpu still sees its operations end before it
+/// reuses their memory.
 class ticket {
 public:
     ticket() = default;
@@ -28,6 +31,9 @@ public:
     stream* where() const noexcept { return where_; }
     std::uint64_t value() const noexcept { return value_; }
     bool passed() const noexcept;
+    /// It has passed, or its stream has failed: either way nothing before it runs any more, and memory that it guards
+    /// is free.
+    bool over() const noexcept;
 
     class awaiter;
     awaiter operator co_await() const noexcept;
@@ -42,7 +48,7 @@ class ticket::awaiter {
 public:
     explicit awaiter(ticket on) noexcept { resumption_.on = on; }
 
-    bool await_ready() const noexcept { return resumption_.on.passed(); }
+    bool await_ready() noexcept;
 
     template<class Promise>
     bool await_suspend(std::coroutine_handle<Promise> waiting)
@@ -52,7 +58,11 @@ public:
         return true;
     }
 
-    void await_resume() const noexcept {}
+    /// Throws why the stream failed.
+    void await_resume() const
+    {
+        if (failure_) std::rethrow_exception(failure_);
+    }
 
 private:
     friend class stream;
@@ -63,6 +73,7 @@ private:
         ticket on;
     } resumption_;
     awaiter* next_ = nullptr;
+    std::exception_ptr failure_; ///< of the stream, before it came to the ticket
 };
 
 inline ticket::awaiter ticket::operator co_await() const noexcept

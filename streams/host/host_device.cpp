@@ -34,6 +34,9 @@ host_device::~host_device()
     // Nothing is put on the streams any more. What was put still runs: an operation never sees its memory freed early.
     while (poll()) {
     }
+    if (!std::ranges::all_of(streams_, &host_stream::empty)) // it is in a collective, and the others wait for it
+        abort(std::make_exception_ptr(error(errc::device_lost, "a host device went in the middle of a collective")));
+    bell_->close();
     reap_all();
 }
 
@@ -84,6 +87,10 @@ void host_device::deallocate(std::byte* memory, std::size_t bytes) noexcept
 
 bool host_device::poll()
 {
+    if (auto why = bell_->failure()) {
+        abort(std::move(why));
+        return true;
+    }
     for (auto& s : streams_) // in the order of stream_role: the most urgent first
         if (s.runnable()) {
             s.run_next(*pool_);

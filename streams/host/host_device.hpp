@@ -24,6 +24,7 @@ public:
     std::byte* allocate(std::size_t bytes) override;
     void deallocate(std::byte* memory, std::size_t bytes) noexcept override;
     bool poll() override;
+    void driven_by(event_loop& home) noexcept override { bell_->open(home); }
 
     /// Bytes that are handed out now.
     std::size_t allocated() const noexcept { return allocated_.load(std::memory_order_relaxed); }
@@ -32,7 +33,9 @@ private:
     std::shared_ptr<compute_pool> pool_;
     std::size_t memory_limit_;
     std::atomic<std::size_t> allocated_ = 0;
-    std::array<host_stream, stream_roles> streams_;
+    std::shared_ptr<doorbell> bell_ = std::make_shared<doorbell>();
+    std::array<host_stream, stream_roles> streams_{host_stream(bell_), host_stream(bell_), host_stream(bell_),
+                                                   host_stream(bell_), host_stream(bell_)};
 };
 
 } // namespace plait::host

@@ -2,11 +2,35 @@
 
 namespace plait::host {
 
+meeting::~meeting() = default;
+
+ticket host_stream::put(std::shared_ptr<meeting> with)
+{
+    auto t = issue();
+    if (failure()) {
+        with->withdraw(failure());
+        return t;
+    }
+    auto& e = queue_.emplace_back();
+    e.with = std::move(with);
+    e.value = t.value();
+    return t;
+}
+
 void host_stream::put_wait(ticket t)
 {
+    auto value = issue().value();
+    if (failure()) return;
     auto& e = queue_.emplace_back();
     e.after = t;
-    e.value = issue().value();
+    e.value = value;
+}
+
+bool host_stream::runnable() const noexcept
+{
+    if (queue_.empty()) return false;
+    auto const& head = queue_.front();
+    return head.with ? !head.arrived || head.with->over() : head.after.over();
 }
 
 void host_stream::run_next(compute_pool& pool)
@@ -14,8 +38,19 @@ void host_stream::run_next(compute_pool& pool)
     auto& head = queue_.front();
     auto value = head.value;
     if (head.invoke != nullptr) head.invoke(head, pool);
+    if (head.with && !std::exchange(head.arrived, true)) {
+        head.with->arrive(pool);
+        if (!head.with->over()) return;
+    }
     queue_.pop_front();
     advance(value);
+}
+
+void host_stream::drop() noexcept
+{
+    for (auto const& e : queue_)
+        if (e.with) e.with->withdraw(failure());
+    queue_.clear();
 }
 
 } // namespace plait::host

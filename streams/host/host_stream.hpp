@@ -4,17 +4,28 @@
 #include <cstddef>
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <type_traits>
+#include <utility>
 
 #include <plait/streams/flow.hpp>
 #include <plait/streams/host/compute_pool.hpp>
+#include <plait/streams/host/doorbell.hpp>
+#include <plait/streams/host/meeting.hpp>
 #include <plait/streams/stream.hpp>
 
 namespace plait::host {
 
-/// A stream of the host device: a queue of plain functions with their arguments, run in order on the compute pool.
+/// A stream of the host device: a queue of plain functions with their arguments, run in order on the compute pool, and
+/// of meetings with other devices.
 class host_stream final : public stream {
 public:
+    /// `bell`: of the device.
+    explicit host_stream(std::shared_ptr<doorbell> bell) noexcept
+        : bell_(std::move(bell))
+    {
+    }
+
     /// Bytes of arguments that an operation may have.
     static constexpr std::size_t argument_bytes = 256;
 
@@ -24,6 +35,7 @@ public:
     ticket put(void (*op)(Args const&, share), Args const& arguments)
     {
         static_assert(std::is_trivially_copyable_v<Args> && sizeof(Args) <= argument_bytes);
+        if (failure()) return issue();
         auto& e = queue_.emplace_back();
         e.function = reinterpret_cast<void (*)()>(op);
         e.invoke = [](entry const& self, compute_pool& pool) noexcept {
@@ -42,23 +54,34 @@ public:
         return t;
     }
 
-    /// True when the head of the queue could run now.
-    bool runnable() const noexcept { return !queue_.empty() && queue_.front().after.passed(); }
+    /// Puts a meeting on the queue: the ticket passes when it is over.
+    ticket put(std::shared_ptr<meeting> with);
 
-    /// Runs the operation at the head; runnable() must hold.
+    std::shared_ptr<doorbell> const& bell() const noexcept { return bell_; }
+
+    /// True when the head of the queue could run now.
+    bool runnable() const noexcept;
+
+    /// Runs what is at the head; runnable() must hold.
     void run_next(compute_pool& pool);
+
+    bool empty() const noexcept { return queue_.empty(); }
 
 private:
     struct entry {
         void (*function)() = nullptr;
-        void (*invoke)(entry const&, compute_pool&) noexcept = nullptr; // null: a wait
+        void (*invoke)(entry const&, compute_pool&) noexcept = nullptr; // null: a meeting or a wait
+        std::shared_ptr<meeting> with;                                  // null: a wait
+        bool arrived = false;                                           // of a meeting: the stream has come to it
         ticket after;                                                   // of a wait: what it waits for
         std::uint64_t value = 0;
         alignas(16) std::array<std::byte, argument_bytes> arguments;
     };
 
     void put_wait(ticket t) override;
+    void drop() noexcept override;
 
+    std::shared_ptr<doorbell> bell_;
     std::deque<entry> queue_;
 };
 
