@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include <plait/streams/host/doorbell.hpp>
@@ -55,6 +56,23 @@ std::exception_ptr doorbell::failure() noexcept
     std::lock_guard lock(mutex_);
     failed_.store(false, std::memory_order_relaxed);
     return failure_;
+}
+
+void doorbell::add(std::weak_ptr<listener> group)
+{
+    std::erase_if(listeners_, [](auto const& l) { return l.expired(); });
+    listeners_.push_back(std::move(group));
+}
+
+void doorbell::tell_failure(std::exception_ptr const& why) noexcept
+{
+    for (auto const& listener : std::exchange(listeners_, {}))
+        if (auto const group = listener.lock()) group->device_failed(*this, why);
+}
+
+bool doorbell::unheard() const noexcept
+{
+    return std::ranges::all_of(listeners_, [](auto const& l) { return l.expired(); });
 }
 
 /// Under the mutex, so that the loop does not end meanwhile: a device closes before its loop may.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include <plait/actors/error.hpp>
@@ -112,12 +113,17 @@ std::shared_ptr<meeting> group_core::enter(int rank, host_stream const& on, coll
     for (std::size_t other = 0; other < r.sides.size(); ++other) {
         auto const& theirs = r.sides[other];
         if (other == side) continue;
-        if (!theirs.put && members_[static_cast<std::size_t>(theirs.rank)].left)
-            refuse(errc::closed,
-                   text_of(r, side) + ", needs rank " + std::to_string(theirs.rank) + ", whose communicator is gone");
-        if (theirs.put && options_.check) agree(r, other, side);
+        if (!theirs.put) {
+            fail_without(theirs.rank, r, side);
+            if (failure_) std::rethrow_exception(failure_);
+        } else if (options_.check) {
+            agree(r, other, side);
+        }
     }
-    me.bell = on.bell();
+    if (!me.bell) {
+        me.bell = on.bell();
+        me.bell->add(weak_from_this());
+    }
     r.sides[side].put = true;
     r.sides[side].on = &on;
     if (options_.check && break_circle(r)) std::rethrow_exception(failure_);
@@ -277,18 +283,44 @@ void group_core::leave(int rank) noexcept
     std::lock_guard lock(fabric_->mutex);
     members_[static_cast<std::size_t>(rank)].left = true;
     --present_;
-    std::string why;
-    each_round([&](round& r) {
-        auto const is = [](bool put) { return [put](round::side const& s) { return s.put == put; }; };
-        auto const missing =
-            std::ranges::any_of(r.sides, [rank](round::side const& s) { return s.rank == rank && !s.put; });
-        if (!missing || !why.empty()) return;
-        auto const waiting = std::ranges::find_if(r.sides, is(true)) - r.sides.begin();
-        why = text_of(r, static_cast<std::size_t>(waiting)) + ", needs rank " + std::to_string(rank) +
-              ", whose communicator is gone";
-    });
-    if (!why.empty()) fail(std::make_exception_ptr(error(errc::closed, why)));
+    fail_those_who_wait_for(rank);
     stop_watching();
+}
+
+void group_core::device_failed(doorbell const& of, std::exception_ptr why) noexcept
+{
+    std::lock_guard lock(fabric_->mutex);
+    for (int rank = 0; rank < size(); ++rank) {
+        auto& m = members_[static_cast<std::size_t>(rank)];
+        if (m.bell.get() != &of) continue;
+        m.lost = why;
+        fail_those_who_wait_for(rank);
+    }
+}
+
+/// Fails the group where a side was put that needs one of `rank`, which puts nothing more.
+void group_core::fail_those_who_wait_for(int rank) noexcept
+{
+    std::vector<std::pair<round const*, std::size_t>> waiting;
+    each_round([&](round const& r) {
+        auto const missing = [rank](round::side const& s) { return s.rank == rank && !s.put; };
+        if (!std::ranges::any_of(r.sides, missing)) return;
+        auto const put = std::ranges::find_if(r.sides, [](round::side const& s) { return s.put; });
+        waiting.emplace_back(&r, static_cast<std::size_t>(put - r.sides.begin()));
+    });
+    if (!waiting.empty()) fail_without(rank, *waiting[0].first, waiting[0].second);
+}
+
+/// Fails the group where `rank` puts nothing more: the side of `r` needs it.
+void group_core::fail_without(int rank, round const& r, std::size_t side) noexcept
+{
+    auto const& m = members_[static_cast<std::size_t>(rank)];
+    if (m.lost) {
+        fail(m.lost);
+    } else if (m.left) {
+        fail(std::make_exception_ptr(error(errc::closed, text_of(r, side) + ", needs rank " + std::to_string(rank) +
+                                                             ", whose communicator is gone")));
+    }
 }
 
 /// Nothing of a group that has ended may ring: its runtime may be gone.
@@ -335,6 +367,12 @@ std::string group_core::hang_text(round const& r) const
         } else {
             text += text_of(r, i) + (side.arrived ? ", waits" : ", has not come to it");
         }
+    }
+    std::set<round const*> others; // of whatever group: who has not come may wait there
+    for (auto const& [stream, other] : fabric_->heads) {
+        if (other == &r || !others.insert(other).second) continue;
+        for (std::size_t i = 0; i < other->sides.size(); ++i)
+            if (other->sides[i].arrived) text += "; " + text_of(*other, i) + ", waits too";
     }
     return text;
 }

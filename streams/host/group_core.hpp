@@ -24,12 +24,12 @@ public:
 };
 
 /// What the communicators of a group share, and the collectives that they have put.
-class group_core : public std::enable_shared_from_this<group_core> {
+class group_core final : public doorbell::listener, public std::enable_shared_from_this<group_core> {
 public:
     group_core(runtime& rt, int size, host_group_options options);
     group_core(group_core const&) = delete;
     group_core& operator=(group_core const&) = delete;
-    ~group_core();
+    ~group_core() override;
 
     int size() const noexcept { return static_cast<int>(members_.size()); }
     std::string const& name() const noexcept { return options_.name; }
@@ -39,6 +39,7 @@ public:
     void abort(std::exception_ptr why) noexcept;
     /// The rank puts nothing more.
     void leave(int rank) noexcept;
+    void device_failed(doorbell const& of, std::exception_ptr why) noexcept override;
     std::exception_ptr failure() const noexcept;
 
     /// Of a side that was entered; see meeting.
@@ -52,6 +53,7 @@ private:
     struct member {
         std::shared_ptr<doorbell> bell; ///< of its device, from its first collective on
         bool left = false;
+        std::exception_ptr lost; ///< why its device has failed
     };
     /// Collectives in their order, from the oldest that is not over. Each rank adds to it at its own place.
     struct queue {
@@ -78,6 +80,8 @@ private:
     void forget_finished() noexcept;
     void fail(std::exception_ptr const& why) noexcept;
     [[noreturn]] void refuse(errc code, std::string const& why);
+    void fail_those_who_wait_for(int rank) noexcept;
+    void fail_without(int rank, round const& r, std::size_t side) noexcept;
     void watch_over(round const& r) noexcept;
     void stop_watching() noexcept;
     void look_for_hang() noexcept;

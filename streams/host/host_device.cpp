@@ -34,8 +34,8 @@ host_device::~host_device()
     // Nothing is put on the streams any more. What was put still runs: an operation never sees its memory freed early.
     while (poll()) {
     }
-    if (!std::ranges::all_of(streams_, &host_stream::empty)) // it is in a collective, and the others wait for it
-        abort(std::make_exception_ptr(error(errc::device_lost, "a host device went in the middle of a collective")));
+    if (!bell_->unheard() || !std::ranges::all_of(streams_, &host_stream::empty)) // others may wait for it
+        abort(std::make_exception_ptr(error(errc::device_lost, "a host device of a group was destroyed")));
     bell_->close();
     reap_all();
 }

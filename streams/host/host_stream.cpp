@@ -51,6 +51,7 @@ void host_stream::drop() noexcept
     for (auto const& e : queue_)
         if (e.with) e.with->withdraw(failure());
     queue_.clear();
+    bell_->tell_failure(failure());
 }
 
 } // namespace plait::host
