@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cstring>
 #include <random>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include <plait/actors/error.hpp>
@@ -273,6 +275,62 @@ CO_TEST_CASE("streams in any mix keep their own order and every wait")
         };
         co_await on_test_gpu(rt, 1, body);
     }
+}
+
+CO_TEST_CASE("a device that fails wakes who waits, with the reason, and runs nothing of what was queued")
+{
+    std::vector<int> seen; // outlives the device
+    auto body = [&seen](test_gpu& g) -> task<> {
+        auto& device = static_cast<host::host_device&>(g.dev());
+        auto f = g.flow_on(stream_role::compute);
+        host::put(f, run_append, append{&seen, 1});
+        auto const done = f.last();
+        co_await done;
+        auto on_copy = g.flow_on(stream_role::copy_in);
+        buffer memory(device, 100);
+        host::put(f, run_append, append{&seen, 2});
+        memory.used_by(f.last());
+        on_copy.follow(f.last());
+        memory = buffer();
+        CHECK(device.allocated() == 100);
+        std::vector<std::string> heard;
+        auto wait = [&](ticket t) -> task<> {
+            try {
+                co_await t;
+            } catch (std::exception const& e) {
+                heard.emplace_back(e.what());
+            }
+        };
+        auto fail = [&]() -> task<> {
+            device.abort(std::make_exception_ptr(std::runtime_error("broken")));
+            device.abort(std::make_exception_ptr(std::runtime_error("again")));
+            co_return;
+        };
+        auto all = [&](scope& s) -> task<> {
+            s.start(wait(on_copy.where().last()));
+            s.start(wait(f.last()));
+            s.start(fail());
+            co_return;
+        };
+        co_await with_scope(all);
+        CHECK(heard == std::vector<std::string>(2, "broken"));
+        CHECK(seen == std::vector{1});
+        CHECK(device.allocated() == 0);
+        co_await done; // before the failure
+        CHECK_FALSE(f.last().passed());
+        CHECK(f.last().over());
+        host::put(f, run_append, append{&seen, 3});
+        on_copy.follow(f.last());
+        co_await wait(f.last());
+        co_await wait(on_copy.where().last());
+        CHECK(heard.size() == 4);
+        memory = buffer(device, 100);
+        memory.used_by(f.last());
+        memory = buffer();
+        CHECK(device.allocated() == 0);
+    };
+    co_await on_test_gpu(rt, 1, body);
+    CHECK(seen == std::vector{1});
 }
 
 TEST_CASE("a compute pool needs a worker")

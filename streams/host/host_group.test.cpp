@@ -5,8 +5,13 @@
 #include <cstdint>
 #include <cstring>
 #include <random>
+#include <thread>
 #include <vector>
 
+#include <asio/executor_work_guard.hpp>
+#include <asio/io_context.hpp>
+
+#include <plait/actors/asio_runtime.hpp>
 #include <plait/actors/error.hpp>
 #include <plait/actors/simulation.hpp>
 #include <plait/streams/host/host_group.hpp>
@@ -266,6 +271,38 @@ TEST_CASE("eight ranks run on one thread")
             co_await on_ranks(rt, 8, 1, rank);
         };
         all.run(body(rt));
+    }
+}
+
+TEST_CASE("ranks run in an Asio context, on one thread of it or on two")
+{
+    frame_check frames;
+    for (unsigned threads : {1u, 2u}) {
+        asio::io_context context;
+        {
+            asio_runtime rt(context);
+            std::vector<std::thread> others;
+            auto busy = asio::make_work_guard(context);
+            for (unsigned i = 1; i < threads; ++i)
+                others.emplace_back([&] { context.run(); });
+            auto const body = [](runtime& rt) -> task<> {
+                host::host_group_options options;
+                options.link.latency = std::chrono::microseconds(10);
+                auto const group = host::make_host_group(rt, 4, options);
+                rank_body const rank = [&](test_gpu& g, int r) -> task<> {
+                    float value = static_cast<float>(r);
+                    for (int i = 0; i < 20; ++i)
+                        co_await put(g, *group[static_cast<std::size_t>(r)],
+                                     call_of(collective_kind::all_reduce, &value, &value, 1));
+                    CHECK(value == std::ldexp(6.0f, 2 * 19));
+                };
+                co_await on_ranks(rt, 4, 1, rank);
+            };
+            rt.run(body(rt.home()));
+            busy.reset();
+            for (auto& t : others)
+                t.join();
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <stdexcept>
 #include <string>
@@ -394,4 +395,52 @@ CO_TEST_CASE("a device that fails takes its groups with it, and its memory is fr
     auto const outcomes = co_await outcomes_on_ranks(rt, 2, 1, body);
     for (auto const& outcome : outcomes)
         CHECK(text_of(outcome) == "burnt");
+}
+
+CO_TEST_CASE("aborts race with collectives, with each other and with the end of a group, and every rank ends")
+{
+    for (int i = 0; i < 60; ++i) {
+        host::host_group_options options = checked();
+        if (i % 3 == 0) options.link.latency = 20us;
+        auto group = host::make_host_group(rt, 3, options);
+        std::array<float, 6> memory{};
+        std::atomic<int> done = 0;
+        rank_body const body = [&](test_gpu& g, int rank) -> task<> {
+            auto const at = static_cast<std::size_t>(rank);
+            for (int n = 0;; ++n) {
+                auto const t = put(g, *group[at], all_reduce(&memory[at], 1));
+                auto const second = put(g, *group[at], all_reduce(&memory[3 + at], 2));
+                co_await t;
+                if (n % 2 == 0) co_await second;
+                ++done;
+                if (i % 2 == 0 && rank == 2 && n == i / 4) {
+                    group[at].reset();
+                    co_return;
+                }
+            }
+        };
+        auto abort = [&](std::size_t by, char const* why) -> task<> {
+            while (i % 2 != 0 && done < i)
+                co_await this_task::yield();
+            if (i % 2 != 0) group[by]->abort(std::make_exception_ptr(std::runtime_error(why)));
+        };
+        auto const one = rt.spawn_on<place>(rt.new_loop("one")), two = rt.spawn_on<place>(rt.new_loop("two"));
+        std::function<task<>()> const first = [&] { return abort(0, "first"); };
+        std::function<task<>()> const second = [&] { return abort(1, "second"); };
+        auto all = [&](scope& s) -> task<> {
+            s.start(ask<&place::run>(one, first));
+            s.start(ask<&place::run>(two, second));
+            auto const outcomes = co_await outcomes_on_ranks(rt, 3, 1, body);
+            if (i % 2 == 0) {
+                CHECK(outcomes[0].error() == errc::closed);
+                CHECK(outcomes[1].error() == errc::closed);
+            } else {
+                auto const why = text_of(outcomes[0]);
+                CHECK((why == "first" || why == "second"));
+                for (auto const& outcome : outcomes)
+                    CHECK(text_of(outcome) == why);
+            }
+        };
+        co_await with_scope(all);
+    }
 }
