@@ -22,8 +22,8 @@ std::int64_t bytes_of(element_kind kind) noexcept;
 struct collective_call {
     collective_kind kind = collective_kind::all_reduce;
     element_kind element = element_kind::f32; ///< f32 where something is summed
-    void const* in = nullptr;                 ///< null for a receive, and for a broadcast that this rank is not the root of
-    void* out = nullptr;                      ///< null for a send; may be `in`, but not of all_gather or reduce_scatter
+    void const* in = nullptr; ///< null for a receive, and for a broadcast that this rank is not the root of
+    void* out = nullptr;      ///< null for a send; may be `in`, but not of all_gather or reduce_scatter
     /// Elements: of `out`, but for all_gather of `in` (its `out` holds size() × count, in rank order) and for send of
     /// `in`. reduce_scatter: rank r gets elements r × count …; a summand has size() × count.
     std::int64_t count = 0;
@@ -53,8 +53,8 @@ public:
     /// the group's failure once it has one.
     virtual ticket put(stream& on, collective_call const& call) = 0;
 
-    /// Ends the group: every collective of every rank that is not done, and every later one, fails with `why`. The first
-    /// reason stays.
+    /// Ends the group: every collective of every rank that is not done, and every later one, fails with `why`. The
+    /// first reason stays.
     virtual void abort(std::exception_ptr why) noexcept = 0;
 
     /// Why the group ended, or null.

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -84,7 +85,8 @@ std::vector<result<void>> outcomes_of(collective_call const& one, collective_cal
         options.check = check;
         auto const group = host::make_host_group(all.home(), 2, options);
         rank_body const rank = [&](test_gpu& g, int r) -> task<> {
-            co_await put(g, *group[static_cast<std::size_t>(r)], r == 0 ? one : other);
+            auto const& call = r == 0 ? one : other;
+            co_await put(g, *group[static_cast<std::size_t>(r)], call);
         };
         outcomes = co_await outcomes_on_ranks(all.home(), 2, 1, rank);
     };
@@ -164,7 +166,8 @@ TEST_CASE("two groups used in two orders are a circle, which is found")
             auto const i = static_cast<std::size_t>(r);
             put(g, r == 0 ? *a[i] : *b[i], all_reduce(&memory, r == 0 ? 1 : 3));
             co_await all.home().clock().sleep_for(1s * r);
-            co_await put(g, r == 0 ? *b[i] : *a[i], all_reduce(&memory, r == 0 ? 2 : 4));
+            auto const second = put(g, r == 0 ? *b[i] : *a[i], all_reduce(&memory, r == 0 ? 2 : 4));
+            co_await second;
         };
         auto const outcomes = co_await outcomes_on_ranks(all.home(), 2, 1, rank);
         check_same(outcomes, errc::deadlock,
@@ -395,6 +398,57 @@ CO_TEST_CASE("a device that fails takes its groups with it, and its memory is fr
     auto const outcomes = co_await outcomes_on_ranks(rt, 2, 1, body);
     for (auto const& outcome : outcomes)
         CHECK(text_of(outcome) == "burnt");
+}
+
+namespace {
+
+struct nothing {};
+void run_nothing(nothing const& /*args*/, share /*part*/) {}
+
+} // namespace
+
+CO_TEST_CASE("the memory of a device that has failed is its owner's at once, also when others were at work on it")
+{
+    constexpr std::size_t count = 300000;
+    for (int i = 0; i < 20; ++i) {
+        auto const group = host::make_host_group(rt, 2);
+        std::vector<std::vector<float>> memory(2, std::vector<float>(count, 1.0f));
+        std::atomic<bool> first_waits = false, second_comes = false;
+        rank_body const body = [&](test_gpu& g, int rank) -> task<> {
+            auto const at = static_cast<std::size_t>(rank);
+            auto& mine = memory[at];
+            auto later = g.flow_on(stream_role::copy_out);
+            auto const wait_for = [&](std::atomic<bool>& what) -> task<> {
+                while (!what) {
+                    host::put(later, run_nothing, {});
+                    co_await later; // the device has come to all that could run before it
+                }
+            };
+            if (rank == 1) co_await wait_for(first_waits);
+            second_comes = rank == 1;
+            auto const t = put(g, *group[at], call_of(collective_kind::all_reduce, mine.data(), count, 1));
+            if (rank == 0) {
+                host::put(later, run_nothing, {});
+                co_await later;
+                first_waits = true;
+                co_await wait_for(second_comes);
+                for (int n = 0; n < 10 * i; ++n) {
+                    host::put(later, run_nothing, {});
+                    co_await later;
+                }
+                g.dev().abort(std::make_exception_ptr(std::runtime_error("burnt")));
+                auto const first = mine[0];
+                CHECK((first == 1.0f || first == 2.0f));
+                CHECK(std::ranges::all_of(mine, [&](float v) { return v == first; }));
+                mine.assign(mine.size(), 0.0f);
+            }
+            co_await t;
+        };
+        auto const outcomes = co_await outcomes_on_ranks(rt, 2, 0, body);
+        CHECK(memory[0] == std::vector<float>(count, 0.0f));
+        for (auto const& outcome : outcomes)
+            CHECK((outcome || text_of(outcome) == "burnt"));
+    }
 }
 
 CO_TEST_CASE("aborts race with collectives, with each other and with the end of a group, and every rank ends")

@@ -14,14 +14,15 @@ namespace plait::test {
 /// What a rank of a group does, on its own gpu.
 using rank_body = std::function<task<>(test_gpu&, int rank)>;
 
-/// Runs `body` on `size` gpus that share a compute pool of `workers`, all at once, and gives how each has ended, when
-/// all gpus are gone.
+/// Runs `body` on `size` gpus that share a compute pool of `workers`, or, for 0, have one of one worker each; all at
+/// once. Gives how each has ended, when all gpus are gone.
 inline task<std::vector<result<void>>> outcomes_on_ranks(runtime& rt, int size, unsigned workers, rank_body body)
 {
-    auto const pool = std::make_shared<host::compute_pool>(rt, workers);
+    auto const shared = workers > 0 ? std::make_shared<host::compute_pool>(rt, workers) : nullptr;
     std::vector<ref<test_gpu>> gpus;
     for (int rank = 0; rank < size; ++rank) {
-        auto owned = std::make_unique<host::host_device>(pool, std::size_t(64) << 20);
+        auto pool = shared ? shared : std::make_shared<host::compute_pool>(rt, 1);
+        auto owned = std::make_unique<host::host_device>(std::move(pool), std::size_t(64) << 20);
         auto loop = rt.new_loop("plait-rank-" + std::to_string(rank));
         gpus.push_back(rt.spawn_on<test_gpu>(loop, std::ref(*loop), std::move(owned)));
     }
