@@ -50,8 +50,10 @@ group_core::group_core(runtime& rt, int size, host_group_options options)
     , members_(static_cast<std::size_t>(size))
     , present_(size)
     , watch_(clock_, pool_, [](alarm& rung) noexcept {
-        auto const self = std::move(static_cast<watch&>(rung).self);
+        auto& w = static_cast<watch&>(rung);
+        auto const self = w.self; // goes after the lock
         std::lock_guard lock(self->fabric_->mutex);
+        w.self = nullptr;
         self->look_for_hang();
     })
 {
@@ -85,7 +87,7 @@ group_core::round& group_core::round_of(int rank, collective_call const& call, s
             for (int r = 0; r < size(); ++r)
                 all.push_back(r);
         }
-        line.rounds.push_back(std::make_shared<round>(shared_from_this(), number, all));
+        line.rounds.push_back(std::make_shared<round>(shared_from_this(), all));
     }
     side = static_cast<std::size_t>(paired ? (sends ? 0 : 1) : rank);
     return *line.rounds[place];
@@ -145,6 +147,7 @@ bool group_core::break_circle(round& r) noexcept
     if (circle.empty()) return false;
     auto const why = std::make_exception_ptr(error(errc::deadlock, text_of(circle)));
     std::vector<std::shared_ptr<group_core>> groups;
+    groups.reserve(circle.size());
     for (auto const& step : circle)
         groups.push_back(step.waiting->group);
     for (auto const& group : groups)

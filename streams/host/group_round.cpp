@@ -4,9 +4,8 @@
 
 namespace plait::host {
 
-group_round::group_round(std::shared_ptr<group_core> of, std::int64_t its_number, std::vector<int> const& ranks)
+group_round::group_round(std::shared_ptr<group_core> of, std::vector<int> const& ranks)
     : group(std::move(of))
-    , number(its_number)
     , sides(ranks.size())
     , calls(ranks.size())
     , arrival(group->clock_, group->pool_, [](alarm& rung) noexcept {

@@ -37,10 +37,9 @@ struct group_round : std::enable_shared_from_this<group_round> {
         std::shared_ptr<group_round> self; ///< while it is set
     };
 
-    group_round(std::shared_ptr<group_core> of, std::int64_t number, std::vector<int> const& ranks);
+    group_round(std::shared_ptr<group_core> of, std::vector<int> const& ranks);
 
     std::shared_ptr<group_core> group;
-    std::int64_t number; ///< of the group's collectives, or of those from one rank to another; the first is 0
     std::vector<side> sides;
     std::vector<collective_call> calls; ///< of the sides that have put theirs
     std::size_t arrivals = 0;

@@ -84,6 +84,7 @@ std::vector<std::unique_ptr<communicator>> make_host_group(runtime& rt, int size
     if (size < 1) throw error(errc::invalid_argument, "make_host_group: size: " + std::to_string(size));
     auto const group = std::make_shared<group_core>(rt, size, std::move(options));
     std::vector<std::unique_ptr<communicator>> ranks;
+    ranks.reserve(static_cast<std::size_t>(size));
     for (int rank = 0; rank < size; ++rank)
         ranks.push_back(std::make_unique<host_communicator>(group, rank));
     return ranks;

@@ -59,7 +59,8 @@ struct host_group_options {
 /// A group fails by abort(); with `hang_limit`; when a device that takes part fails or goes, with its reason or
 /// errc::device_lost; when a communicator goes and others put what it has not (errc::closed); when calls differ
 /// (errc::invalid_argument: one of them is wrong); and when waits go round in a circle (errc::deadlock). The texts of
-/// the latter two name ranks, calls and their places.
+/// the latter two name ranks, calls and their places. When put() throws, what the rank has put before may go on for a
+/// moment: its memory is free when its tickets are over, as ever.
 ///
 /// A broadcast and a send wait for those who receive. A device's gpu must have taken a flow before the first put(), and
 /// a communicator is used with one device. The communicators, and the devices that they were used with, go before `rt`.

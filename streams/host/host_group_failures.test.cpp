@@ -451,6 +451,26 @@ CO_TEST_CASE("the memory of a device that has failed is its owner's at once, als
     }
 }
 
+CO_TEST_CASE("a limit so short that it is passed now and then ends all ranks or none")
+{
+    for (int i = 0; i < 30; ++i) {
+        auto options = checked();
+        options.hang_limit = 20us * (1 + i % 10);
+        auto const group = host::make_host_group(rt, 3, options);
+        std::array<float, 3> memory{};
+        rank_body const body = [&](test_gpu& g, int rank) -> task<> {
+            auto const at = static_cast<std::size_t>(rank);
+            for (int n = 0; n < 20; ++n)
+                co_await put(g, *group[at], all_reduce(&memory[at], 1));
+        };
+        auto const outcomes = co_await outcomes_on_ranks(rt, 3, 0, body);
+        for (auto const& outcome : outcomes) {
+            CHECK(static_cast<bool>(outcome) == !group[0]->failure());
+            CHECK((outcome || outcome.error() == errc::deadlock));
+        }
+    }
+}
+
 CO_TEST_CASE("aborts race with collectives, with each other and with the end of a group, and every rank ends")
 {
     for (int i = 0; i < 60; ++i) {
