@@ -8,7 +8,7 @@ using namespace std::chrono_literals;
 namespace {
 
 struct counted_alarm : alarm {
-    counted_alarm(clock& c, executor& where)
+    counted_alarm(plait::clock& c, executor& where)
         : alarm(c, where, [](alarm& self) noexcept { ++static_cast<counted_alarm&>(self).rung; })
     {
     }
