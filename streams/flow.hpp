@@ -1,45 +1,119 @@
 #pragma once
 
+#include <plait/streams/communicator.hpp>
 #include <plait/streams/stream.hpp>
 
 namespace plait {
 
-/// One coroutine's device work in program order: a small handle that remembers what its next operation must follow.
-/// Moving a flow to another stream of the device makes that stream wait on the device; the host goes on.
-/// Passed by value: a copy starts from the same point and then orders only its own operations.
+class collective;
+class weave;
+
+namespace detail {
+struct lane;
+}
+
+/// One coroutine's device work in program order: it remembers what its next operation must follow. Moving a flow to
+/// another stream of the device makes that stream wait on the device; the host goes on. The wait is put when the flow
+/// next issues something, so that what other flows issue there meanwhile is not held up.
+///
+/// A flow of a weave passes its turn at every collective; one that begins on a stream by itself has nobody to pass to
+/// and is a rank of its own. Model code takes a flow by reference; it outlives the coroutines that issue on it.
 class flow {
 public:
+    /// Begins on `where`, after nothing. Beside others in a weave: weave::operator[].
     explicit flow(stream& where) noexcept
         : where_(&where)
-        , last_(where.last())
     {
     }
 
-    stream& where() const noexcept { return *where_; }
+    /// The stream that the next operation goes to, with what that must follow put before it.
+    stream& enter()
+    {
+        where_->wait(follows_);
+        follows_ = {};
+        return *where_;
+    }
 
-    /// The newest operation of this flow.
+    /// The newest operation of this flow; passed where there is none.
     ticket last() const noexcept { return last_; }
 
-    /// The operation just put on where(); backends' operations call this.
+    /// The operation just put on enter(); backends' operations call this.
     void issued(ticket t) noexcept { last_ = t; }
 
     /// Later operations of this flow follow `t` on the device.
-    void follow(ticket t) { where_->wait(t); }
+    void follow(ticket t) { enter().wait(t); }
 
     /// Later operations go to `next`, after all that this flow has issued so far.
     void move_to(stream& next)
     {
-        next.wait(last_);
+        if (&next == where_) return;
+        where_->wait(follows_);
         where_ = &next;
-        last_ = next.last();
+        follows_ = last_;
     }
 
-    /// Suspends until every operation of this flow is done.
+    /// Ranks that share the layers of this flow's stage, and this rank's place among them.
+    int ranks() const noexcept;
+    int rank() const noexcept;
+
+    /// Sums `count` F32 values over the ranks, after all that this flow has issued: see collective_call, also for
+    /// `parts`. With one rank and one part nothing is done, and `out` must be `in`. The collective is issued here;
+    /// awaiting it passes the turn. Throws what communicator::put throws.
+    [[nodiscard]] collective all_reduce(float const* in, float* out, std::int64_t count, std::int32_t parts = 1,
+                                        site where = here());
+    /// Every rank's `count` elements, in rank order, in `out`. With one rank nothing is done, and `out` must be `in`.
+    [[nodiscard]] collective all_gather(element_kind element, void const* in, void* out, std::int64_t count,
+                                        site where = here());
+    /// To and from the rank of another stage.
+    [[nodiscard]] collective send(element_kind element, void const* in, std::int64_t count, int stage,
+                                  site where = here());
+    [[nodiscard]] collective receive(element_kind element, void* out, std::int64_t count, int stage,
+                                     site where = here());
+
+    /// Passes the turn without a collective.
+    [[nodiscard]] collective turn() noexcept;
+
+    /// Suspends until every operation of this flow is done. The turn stays.
     ticket::awaiter operator co_await() const noexcept { return last_.operator co_await(); }
 
 private:
+    friend collective;
+    friend weave;
+
+    collective issue(communicator& among, collective_call const& call);
+
     stream* where_;
     ticket last_;
+    ticket follows_; ///< what the next operation must follow and where_ does not yet
+    detail::lane* lane_ = nullptr;
+};
+
+/// A collective that was issued. Awaiting it passes the turn to the next flow of the weave and does not wait for the
+/// device: what this flow issues next follows the collective there.
+class [[nodiscard]] collective {
+public:
+    explicit collective(detail::lane* in) noexcept
+        : lane_(in)
+    {
+    }
+
+    bool await_ready() const noexcept { return lane_ == nullptr || alone(); }
+    template<class P>
+    bool await_suspend(std::coroutine_handle<P> h) noexcept
+    {
+        resumption_.bind(h, its_turn);
+        park();
+        return true;
+    }
+    void await_resume() const noexcept {}
+
+private:
+    static wait_kind const its_turn;
+    bool alone() const noexcept;
+    void park() noexcept;
+
+    detail::lane* lane_;
+    resumption resumption_;
 };
 
 } // namespace plait

@@ -3,11 +3,16 @@
 namespace plait {
 
 class buffer;
+class collective;
+class communicator;
 class device;
 class flow;
 class gpu;
 class stream;
 class ticket;
+class weave;
+struct collective_call;
+struct rank_groups;
 struct share;
 
 } // namespace plait

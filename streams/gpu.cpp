@@ -15,14 +15,14 @@ gpu::~gpu()
     if (attached_) home_.detach(*this);
 }
 
-flow gpu::flow_on(stream_role role)
+device& gpu::driven()
 {
     // Not in the constructor: an actor is made on its creator's thread, and its loop must not poll what is half made.
     if (!std::exchange(attached_, true)) {
         device_->driven_by(home_);
         home_.attach(*this);
     }
-    return flow(device_->stream_of(role));
+    return *device_;
 }
 
 } // namespace plait

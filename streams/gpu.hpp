@@ -24,9 +24,12 @@ public:
     device_kind kind() const noexcept { return device_->kind(); }
 
 protected:
+    /// For memory and sizes.
     device& dev() noexcept { return *device_; }
-    /// A flow that begins on the stream of `role`. From the first one on the loop drives the device.
-    flow flow_on(stream_role role);
+    /// To put work on: from the first call on the loop drives the device.
+    device& driven();
+    /// A flow that begins on the stream of `role`.
+    flow flow_on(stream_role role) { return flow(driven().stream_of(role)); }
 
 private:
     bool poll() override { return device_->poll(); }

@@ -89,7 +89,7 @@ private:
 template<class Args>
 void put(flow& f, void (*op)(Args const&, share), std::type_identity_t<Args> const& arguments)
 {
-    f.issued(static_cast<host_stream&>(f.where()).put(op, arguments));
+    f.issued(static_cast<host_stream&>(f.enter()).put(op, arguments));
 }
 
 } // namespace plait::host

@@ -23,6 +23,7 @@ public:
     task<> run(body what) { co_await what(*this); }
 
     using gpu::dev;
+    using gpu::driven;
     using gpu::flow_on;
 };
 
