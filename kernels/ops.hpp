@@ -58,6 +58,22 @@ struct quantise_args {
     activation_view x;
 };
 
+/// to[i] += what[i], `count` of them in F32.
+struct add_args {
+    float const* what = nullptr;
+    float* to = nullptr;
+    std::int64_t count = 0;
+};
+
+/// Puts the columns that `ranks` ranks have made side by side: out[row][r * cols + c] = shards[r][row][c], F32.
+struct join_columns_args {
+    float const* shards = nullptr; ///< ranks × rows × cols
+    std::int32_t ranks = 1;
+    std::int64_t rows = 0;
+    std::int64_t cols = 0; ///< of a shard
+    float* out = nullptr;  ///< rows × (ranks × cols)
+};
+
 /// The operations of a decoder, put on the stream of a flow. Each returns at once; the memory that its arguments point
 /// to must stay as it is until the flow's ticket has passed. One implementation for each kind of device; what an
 /// operation computes is the same for all and is defined beside its arguments.
@@ -76,6 +92,8 @@ public:
     virtual void rope_and_store(flow& f, rope_args const& args) = 0;
     virtual void attention(flow& f, attention_args const& args) = 0;
     virtual void copy_pages(flow& f, copy_page_args const& args) = 0;
+    virtual void add(flow& f, add_args const& args) = 0;
+    virtual void join_columns(flow& f, join_columns_args const& args) = 0;
 };
 
 /// The host's operations in one instruction set, which must be available.

@@ -11,7 +11,7 @@ void embed(embed_args const& args, share part)
     auto [first, last] = part.range(args.rows);
     for (auto i = first; i < last; ++i) {
         float* out = args.out + i * cols;
-        std::int64_t token = args.tokens[i];
+        auto const token = std::int64_t{args.tokens[i]} - args.first_token;
         if (token < 0 || token >= args.weights.rows) {
             std::memset(out, 0, static_cast<std::size_t>(cols) * sizeof(float));
             continue;

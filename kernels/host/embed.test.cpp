@@ -36,3 +36,29 @@ TEST_CASE("an embedding is the scaled row of each token, and zero for an id outs
                     }
             }
 }
+
+TEST_CASE("of a part of the vocabulary an embedding gives its own tokens and zeros for the others")
+{
+    constexpr std::int64_t vocabulary = 40, cols = 32;
+    auto matrix = random_floats(vocabulary * cols, 4);
+    std::int32_t const tokens[] = {0, 9, 10, 19, 20, 39};
+    std::vector<float> sum(6 * cols);
+    for (std::int32_t first = 0; first < vocabulary; first += 10) {
+        buffer<std::byte> panels(packed_bytes(weight_format::f32, 10, cols));
+        pack_rows(weight_format::f32, weight_format::f32, 10, cols,
+                  reinterpret_cast<std::byte const*>(matrix.data() + first * cols), panels.data(), 0);
+        buffer<float> out(6 * cols, -7.0f);
+        embed_args args;
+        args.weights = {weight_format::f32, 10, cols, panels.data()};
+        args.tokens = tokens;
+        args.rows = 6;
+        args.first_token = first;
+        args.out = out.data();
+        run_all(attention_ops(isa::scalar).embed, args);
+        for (std::size_t i = 0; i < sum.size(); ++i)
+            sum[i] += out[i];
+    }
+    for (std::size_t i = 0; i < 6; ++i)
+        for (std::size_t c = 0; c < cols; ++c)
+            CHECK(sum[i * cols + c] == matrix[static_cast<std::size_t>(tokens[i]) * cols + c]);
+}

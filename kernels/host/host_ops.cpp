@@ -58,6 +58,23 @@ void quantise_rows(quantise_call const& call, share part)
         call.row(x.f32 + r * x.cols, x.cols, x.q8 + r * x.cols, x.scales + r * blocks, x.sums + r * blocks);
 }
 
+void add(add_args const& args, share part)
+{
+    auto [first, last] = part.range(args.count, 16);
+    for (auto i = first; i < last; ++i)
+        args.to[i] += args.what[i];
+}
+
+void join_columns(join_columns_args const& args, share part)
+{
+    auto [first, last] = part.range(args.rows);
+    for (auto row = first; row < last; ++row)
+        for (std::int32_t r = 0; r < args.ranks; ++r)
+            std::memcpy(args.out + (row * args.ranks + r) * args.cols,
+                        args.shards + (r * args.rows + row) * args.cols,
+                        static_cast<std::size_t>(args.cols) * sizeof(float));
+}
+
 class host_ops final : public ops {
 public:
     explicit host_ops(host::isa set)
@@ -79,6 +96,8 @@ public:
     void gated(flow& f, gated_args const& args) override { host::put(f, products_.gated, args); }
     void rope_and_store(flow& f, rope_args const& args) override { host::put(f, others_.rope_and_store, args); }
     void attention(flow& f, attention_args const& args) override { host::put(f, others_.attention, args); }
+    void add(flow& f, add_args const& args) override { host::put(f, plait::add, args); }
+    void join_columns(flow& f, join_columns_args const& args) override { host::put(f, plait::join_columns, args); }
     void copy_pages(flow& f, copy_page_args const& args) override { host::put(f, others_.copy_page, args); }
 
 private:

@@ -88,15 +88,16 @@ activation_tile arrange(product_kernels const& k, weight_format format, activati
                         int tokens, scratch_arena& arena)
 {
     auto blocks = x.cols / block_columns;
+    auto stride = x.row_features();
     activation_tile tile;
     tile.tokens = tokens;
     if (!takes_q8(format)) {
-        tile.f32 = x.f32 + first * x.cols;
+        tile.f32 = x.f32 + first * stride;
         if (tokens > 1) {
             auto to = arena.take<float>(tokens * x.cols);
             for (std::int64_t t = 0; t < tokens; ++t)
                 for (std::int64_t c = 0; c < x.cols; ++c)
-                    to[c * tokens + t] = tile.f32[t * x.cols + c];
+                    to[c * tokens + t] = tile.f32[t * stride + c];
             tile.f32 = to;
         }
         return tile;
@@ -110,9 +111,9 @@ activation_tile arrange(product_kernels const& k, weight_format format, activati
         to.sums = arena.take<float>(tokens * blocks);
     }
     if (tokens > 1 || offset != 0) k.arrange(x, first, tokens, offset, to);
-    tile.q8 = tokens > 1 ? to.q8 : x.q8 + first * x.cols;
-    tile.scales = tokens > 1 ? to.scales : x.scales + first * blocks;
-    tile.sums = tokens > 1 ? to.sums : x.sums + first * blocks;
+    tile.q8 = tokens > 1 ? to.q8 : x.q8 + first * stride;
+    tile.scales = tokens > 1 ? to.scales : x.scales + first * (stride / block_columns);
+    tile.sums = tokens > 1 ? to.sums : x.sums + first * (stride / block_columns);
     tile.bias = to.bias;
     return tile;
 }

@@ -257,6 +257,26 @@ TEST_CASE("long rows and large batches are split without changing a bit")
     check(weight_format::q4_0, 16, 32, 1500);
 }
 
+TEST_CASE("a product of a slice of columns is that of a copy of the slice")
+{
+    for (auto format : formats)
+        for (std::int64_t tokens : {1, 5, 40}) {
+            CAPTURE(name(format));
+            CAPTURE(tokens);
+            auto whole = random_activations(tokens, 320, 7);
+            matrix w(format, 40, 96, 8u);
+            for (std::int64_t first : {0, 32, 224}) {
+                activations copy(tokens, 96);
+                for (std::int64_t t = 0; t < tokens; ++t)
+                    std::copy_n(whole.f32.data() + t * 320 + first, 96, copy.f32.data() + t * 96);
+                copy.quantise();
+                for (auto set : available_isas())
+                    CHECK(bytes_equal(multiply(set, w.view, columns(whole.view(format, 0, tokens), first, 96)),
+                                      multiply(set, w.view, copy.view(format, 0, tokens))));
+            }
+        }
+}
+
 TEST_CASE("the definition agrees with a sum in F64 over the same quantised inputs")
 {
     for (auto format : formats)

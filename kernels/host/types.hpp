@@ -37,10 +37,10 @@ struct weight_view {
     std::byte const* panels = nullptr; ///< 64-byte aligned, packed_bytes(format, rows, cols) bytes
 };
 
-/// The input of a product: `rows` tokens by `cols` features, row-major and contiguous, in F32, or quantised per row and
-/// block of 32: value = scale * q8. `sums` is scale * (sum of the block's q8), which the minima and offsets of the
-/// 4-bit formats need. Pointers that an operation does not want are null. Does not own its memory; all pointers are
-/// 64-byte aligned.
+/// The input of a product: `rows` tokens by `cols` features, row-major, in F32, or quantised per row and block of 32:
+/// value = scale * q8. `sums` is scale * (sum of the block's q8), which the minima and offsets of the 4-bit formats
+/// need. Pointers that an operation does not want are null. Does not own its memory; all pointers are 64-byte aligned,
+/// but those of a slice of columns, which a product takes and nothing else.
 struct activation_view {
     std::int64_t rows = 0;
     std::int64_t cols = 0;
@@ -48,6 +48,21 @@ struct activation_view {
     std::int8_t* q8 = nullptr;
     float* scales = nullptr; ///< rows x cols/32
     float* sums = nullptr;   ///< rows x cols/32
+    std::int64_t stride = 0; ///< of a slice: features from a row to the next, a multiple of 32; 0: cols
+
+    std::int64_t row_features() const noexcept { return stride != 0 ? stride : cols; }
 };
+
+/// Columns first … first + cols of `x`, both multiples of 32.
+constexpr activation_view columns(activation_view x, std::int64_t first, std::int64_t cols) noexcept
+{
+    if (x.stride == 0) x.stride = x.cols;
+    x.cols = cols;
+    if (x.f32 != nullptr) x.f32 += first;
+    if (x.q8 != nullptr) x.q8 += first;
+    if (x.scales != nullptr) x.scales += first / block_columns;
+    if (x.sums != nullptr) x.sums += first / block_columns;
+    return x;
+}
 
 } // namespace plait
