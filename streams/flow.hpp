@@ -20,9 +20,10 @@ struct lane;
 /// and is a rank of its own. Model code takes a flow by reference; it outlives the coroutines that issue on it.
 class flow {
 public:
-    /// Begins on `where`, after nothing. Beside others in a weave: weave::operator[].
+    /// Begins on `where`, after what was put there. Beside others: weave::operator[].
     explicit flow(stream& where) noexcept
         : where_(&where)
+        , last_(where.last())
     {
     }
 
@@ -34,7 +35,7 @@ public:
         return *where_;
     }
 
-    /// The newest operation of this flow; passed where there is none.
+    /// The newest operation of this flow. Of one in a weave that has issued none, a ticket that has passed.
     ticket last() const noexcept { return last_; }
 
     /// The operation just put on enter(); backends' operations call this.

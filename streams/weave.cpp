@@ -12,8 +12,8 @@ bool collective::alone() const noexcept
     return lane_->owner.live_ <= 1;
 }
 
-/// The lane's coroutine is suspended. The loop in pump() goes on with the next lane when control is back there; where it
-/// is not on the stack, because the lane had waited for the device, a work of its own begins it again.
+/// The lane's coroutine is suspended. The loop in pump() goes on with the next lane when control is back there; where
+/// it is not on the stack, because the lane had waited for the device, a work of its own begins it again.
 void collective::park() noexcept
 {
     auto& owner = lane_->owner;
@@ -121,6 +121,7 @@ weave::weave(device& on, std::span<stream_role const> lanes, rank_groups groups)
     for (auto role : lanes) {
         auto& added = lanes_.emplace_back(*this, on.stream_of(role));
         added.strand.lane_ = &added;
+        added.strand.last_ = {}; // what others have put on the stream is not this flow's
     }
     pump_.self = this;
     pump_.run = [](work& w) noexcept { static_cast<pump_work&>(w).self->pump(); };

@@ -68,7 +68,7 @@ collective_call call_of(collective_kind kind, void const* in, void* out, std::in
 /// Puts a call on the communication stream.
 ticket put(test_gpu& g, communicator& c, collective_call const& call)
 {
-    return c.put(g.flow_on(stream_role::communication).where(), call);
+    return c.put(g.flow_on(stream_role::communication).enter(), call);
 }
 
 } // namespace
@@ -241,7 +241,7 @@ CO_TEST_CASE("a collective reads what was put on its stream before it, and is do
         for (int step = 0; step < 50; ++step) {
             host::put(f, run_fill, fill{&value, static_cast<float>(rank + step)});
             f.move_to(g.dev().stream_of(stream_role::communication));
-            f.issued(group[static_cast<std::size_t>(rank)]->put(f.where(),
+            f.issued(group[static_cast<std::size_t>(rank)]->put(f.enter(),
                                                                 call_of(collective_kind::all_reduce, &value, &sum, 1)));
             f.move_to(g.dev().stream_of(stream_role::compute));
             if (step % 10 != 9) continue;
