@@ -6,10 +6,8 @@
 #include <plait/engine/engine.hpp>
 #include <plait/engine/engine_core.hpp>
 #include <plait/engine/prompt.hpp>
-#include <plait/engine/rank.hpp>
+#include <plait/engine/rank_group.hpp>
 #include <plait/model/kv_layers.hpp>
-#include <plait/streams/host/compute_pool.hpp>
-#include <plait/streams/host/host_device.hpp>
 #include <plait/streams/host/host_memory.hpp>
 
 namespace plait {
@@ -22,7 +20,8 @@ constexpr double memory_share = 0.8;
 /// What the header of a file and the options decide together, before anything is loaded.
 struct layout {
     described_model model;
-    memory_plan memory;
+    std::vector<shard> parts; ///< one a rank
+    memory_plan memory;       ///< of the rank with the least room
     step_limits limits;
     std::int64_t context = 0;
 };
@@ -56,26 +55,34 @@ layout lay_out(gguf_file const& file, engine_options const& options)
                                                 ", but the model was made for " + std::to_string(spec.context));
     out.limits = {options.step_tokens, options.sequences, out.context};
 
-    memory_request request;
-    request.memory = options.memory > 0
-                         ? options.memory
-                         : static_cast<std::int64_t>(memory_share * static_cast<double>(host::available_memory()));
-    request.fixed = model_weights::plan(file, out.model, options.mode);
-    for (auto& line : decoder::plan(spec, out.limits))
-        request.fixed.push_back(std::move(line));
-    request.kv = kv_geometry_of(spec, options.kv);
-    request.context = out.context;
-    request.sequences = options.sequences;
-    request.kv_tokens = options.kv_tokens;
-    out.memory = plan_memory(request);
+    check(options.spread, file, out.model);
+    out.parts = divide(options.spread, spec);
+    auto all = options.memory > 0
+                   ? options.memory
+                   : static_cast<std::int64_t>(memory_share * static_cast<double>(host::available_memory()));
+    for (auto const& part : out.parts) {
+        if (part.rank > 0) continue; // as the first of its stage
+        memory_request request;
+        request.memory = all / options.spread.ranks();
+        request.fixed = model_weights::plan(file, out.model, options.mode, part);
+        for (auto& line : decoder::plan(part_of(spec, part), part, out.limits))
+            request.fixed.push_back(std::move(line));
+        request.kv = kv_geometry_of(spec, options.kv, part);
+        request.context = out.context;
+        request.sequences = options.sequences;
+        request.kv_tokens = options.kv_tokens;
+        auto plan = plan_memory(request);
+        if (part.stage == 0 || plan.pages < out.memory.pages) out.memory = std::move(plan);
+    }
     return out;
 }
 
-std::shared_ptr<engine_info> describe_engine(gguf_file const& file, layout const& all)
+std::shared_ptr<engine_info> describe_engine(gguf_file const& file, layout const& all, engine_options const& options)
 {
     auto info = std::make_shared<engine_info>();
     info->spec = all.model.spec;
     info->memory = all.memory;
+    info->spread = options.spread;
     info->context = all.context;
     info->text = std::make_shared<tokenizer>(read_vocabulary(file));
     if (static_cast<std::int64_t>(info->text->size()) != all.model.spec.vocabulary)
@@ -97,15 +104,6 @@ struct last_handle {
         bell->ring();
     }
 };
-
-task<> load(ref<rank> device, rank_options what, progress const& report)
-{
-    co_await ask<&rank::prepare>(device, std::move(what));
-    for (double part = 0; part < 1;) {
-        part = co_await ask<&rank::load_next>(device);
-        if (report) report({load_progress::phase::loading, part});
-    }
-}
 
 } // namespace
 
@@ -152,33 +150,35 @@ task<engine> open(runtime& home, engine_options options, progress report)
     if (report) report({load_progress::phase::planning, 0});
     auto file = gguf_file::open(options.model);
     auto all = lay_out(file, options);
-    auto info = describe_engine(file, all);
+    auto info = describe_engine(file, all, options);
 
     auto const all_threads = home.has_threads() ? runtime::available_cpus() : 1U;
     auto threads = options.threads == 0 ? all_threads : options.threads;
-    auto pool = std::make_shared<host::compute_pool>(home, threads);
-    auto device = std::make_unique<host::host_device>(pool, static_cast<std::size_t>(all.memory.memory));
-    info->device = device->description();
-    auto loop = home.new_loop("plait-gpu-0");
-    auto worker = home.spawn_on<rank>(loop, std::ref(*loop), std::move(device));
-
-    rank_options what;
-    what.model = options.model;
-    what.mode = options.mode;
-    what.kv = options.kv;
-    what.pages = all.memory.pages;
-    what.slots = options.sequences;
-    what.limits = all.limits;
-    what.instruction_set = options.instruction_set.value_or(host::best_isa());
-    auto loaded = co_await as_result(load(worker, std::move(what), report));
+    rank_group::settings what;
+    what.threads = threads;
+    what.memory = all.memory.memory;
+    what.spread = options.spread;
+    what.parts = all.parts;
+    what.rank.model = options.model;
+    what.rank.mode = options.mode;
+    what.rank.kv = options.kv;
+    what.rank.pages = all.memory.pages;
+    what.rank.slots = options.sequences;
+    what.rank.limits = all.limits;
+    what.rank.instruction_set = options.instruction_set.value_or(host::best_isa());
+    auto ranks = std::make_shared<rank_group>(home, std::move(what));
+    info->device = ranks->description();
+    std::function<void(double)> heard;
+    if (report) heard = [&report](double part) { report({load_progress::phase::loading, part}); };
+    auto loaded = co_await as_result(ranks->load(std::move(heard)));
     if (loaded.failure()) {
-        co_await stop(worker);
+        co_await ranks->stop();
         std::rethrow_exception(loaded.failure());
     }
 
     engine_core::parts parts;
     parts.home = &home;
-    parts.device = worker;
+    parts.ranks = ranks;
     parts.info = info;
     parts.schedule = {kv_geometry_of(all.model.spec, options.kv), all.memory.pages, options.sequences,
                       options.step_tokens, options.admit};

@@ -24,7 +24,8 @@ class engine_core;
 /// What an engine loaded; immutable.
 struct engine_info {
     model_spec spec;
-    memory_plan memory;
+    parallelism spread;
+    memory_plan memory;       ///< of each device; where they differ, of the one with the least room
     std::string device;       ///< for people
     std::int64_t context = 0; ///< tokens of the longest sequence
     std::shared_ptr<tokenizer const> text;

@@ -28,7 +28,7 @@ struct engine_core::flight {
 
 engine_core::engine_core(parts from)
     : home_(*from.home)
-    , device_(std::move(from.device))
+    , ranks_(std::move(from.ranks))
     , info_(std::move(from.info))
     , options_(std::move(from.options))
     , bell_(std::move(from.bell))
@@ -80,7 +80,7 @@ task<> engine_core::serve()
     auto outcome = co_await as_result(with_scope(body));
     scope_ = nullptr;
     if (outcome.failure()) fail_all(outcome.failure());
-    co_await stop(device_);
+    co_await ranks_->stop();
     closed_.set();
 }
 
@@ -133,7 +133,7 @@ task<> engine_core::expire(std::shared_ptr<answer> late, time_point at)
 task<> engine_core::run_step(std::shared_ptr<flight> step)
 {
     auto batch = std::move(step->step.batch);
-    auto outcome = co_await as_result(ask<&rank::run>(device_, std::move(batch)));
+    auto outcome = co_await as_result(ranks_->run(std::move(batch)));
     if (outcome.failure())
         step->failure = outcome.failure();
     else

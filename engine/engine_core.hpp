@@ -11,7 +11,7 @@
 #include <plait/actors/scope.hpp>
 #include <plait/engine/answer.hpp>
 #include <plait/engine/engine.hpp>
-#include <plait/engine/rank.hpp>
+#include <plait/engine/rank_group.hpp>
 #include <plait/engine/scheduler.hpp>
 
 namespace plait {
@@ -22,7 +22,7 @@ class engine_core final : public actor {
 public:
     struct parts {
         runtime* home = nullptr;
-        ref<rank> device;
+        std::shared_ptr<rank_group> ranks;
         std::shared_ptr<engine_info const> info;
         engine_options options;
         scheduler_options schedule;
@@ -52,7 +52,7 @@ private:
     time_point now() const { return home_.clock().now(); }
 
     runtime& home_;
-    ref<rank> device_;
+    std::shared_ptr<rank_group> ranks_;
     std::shared_ptr<engine_info const> info_;
     engine_options options_;
     doorbell bell_; ///< rung by readers, and by whatever here changes what could run next

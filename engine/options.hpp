@@ -11,17 +11,19 @@
 #include <plait/engine/scheduler.hpp>
 #include <plait/kernels/host/isa.hpp>
 #include <plait/kernels/paged_kv.hpp>
-#include <plait/model/weights.hpp>
+#include <plait/model/numerics.hpp>
+#include <plait/model/shard.hpp>
 
 namespace plait {
 
 /// What an engine runs and how much it may use. Every 0 means: plait decides.
 struct engine_options {
     std::filesystem::path model;      ///< a GGUF file
+    parallelism spread;               ///< over how many devices, and how; on the host each is a device of its own
     unsigned threads = 0;             ///< of the compute pool; 0: the processors that this process may use
     numerics mode = numerics::native; ///< f32 is the reference, slower and larger
     kv_type kv = kv_type::f16;        ///< how keys and values are stored
-    std::int64_t memory = 0;          ///< bytes that may be planned; 0: what the system has available
+    std::int64_t memory = 0;          ///< bytes that may be planned, of all devices; 0: what the system has available
     std::int64_t context = 0;         ///< tokens of the longest sequence; 0: what the model was made for
     std::int64_t sequences = 16;      ///< that run at once
     std::int64_t kv_tokens = 0;       ///< tokens of all sequences; 0: sequences × context, or as many as fit

@@ -1,5 +1,6 @@
 #include <plait/engine/rank.hpp>
 #include <plait/model/kv_layers.hpp>
+#include <plait/streams/weave.hpp>
 
 namespace plait {
 
@@ -9,9 +10,10 @@ void rank::prepare(rank_options const& options)
     auto model = describe(*file_);
     ops_ = make_host_ops(options.instruction_set);
     sampler_ = make_host_sampler(options.instruction_set, options.slots);
-    weights_ = std::make_unique<model_weights>(dev(), *file_, model, options.mode);
-    kv_ = std::make_unique<kv_storage>(dev(), kv_geometry_of(model.spec, options.kv), options.pages);
-    decoder_ = std::make_unique<decoder>(dev(), model.spec, options.limits, *weights_, *kv_);
+    weights_ = std::make_unique<model_weights>(dev(), *file_, model, options.mode, options.part);
+    kv_ = std::make_unique<kv_storage>(dev(), kv_geometry_of(model.spec, options.kv, options.part), options.pages);
+    decoder_ = std::make_unique<decoder>(dev(), part_of(model.spec, options.part), options.part, options.limits,
+                                         *weights_, *kv_);
     for (auto const& group : kv_->geometry().groups) {
         auto& layers = layers_of_group_.emplace_back();
         for (auto layer : group.layers)
@@ -21,25 +23,22 @@ void rank::prepare(rank_options const& options)
 
 task<double> rank::load_next()
 {
-    auto done = co_await weights_->load_next(flow_on(stream_role::compute), *ops_, *file_);
+    auto f = flow_on(stream_role::compute);
+    auto done = co_await weights_->load_next(f, *ops_, *file_);
     if (done >= 1) file_.reset();
     co_return done;
 }
 
-task<step_result> rank::run(step_batch batch)
-{
-    // From here to the first await everything is put on the stream in one turn, so steps never mix. What the operations
-    // point to lives in this frame, which stays until their ticket has passed.
-    auto f = flow_on(stream_role::compute);
-    auto rows = static_cast<std::int64_t>(batch.tokens.size());
-    auto draws = batch.draws.size();
+struct rank::frame {
+    step_batch batch;
+    std::vector<std::int32_t> tokens;
+    std::vector<std::vector<sequence_chunk>> chunks;
     step_result result;
-    result.tokens.resize(draws);
-    result.logprobs.resize(draws);
-    result.top.resize(draws * static_cast<std::size_t>(batch.top_logprobs));
-    std::vector<std::int32_t> tokens(batch.tokens.size());
-    std::vector<std::vector<sequence_chunk>> chunks(batch.groups.size());
+};
 
+task<> rank::issue(flow& f, frame& step)
+{
+    auto& batch = step.batch;
     for (auto const& start : batch.starts)
         sampler_->start(start.slot, start.params, {batch.seen.data() + start.seen_first, start.seen_count},
                         {batch.biases.data() + start.bias_first, start.bias_count});
@@ -47,24 +46,43 @@ task<step_result> rank::run(step_batch batch)
         auto const& group = batch.groups[g];
         for (std::size_t i = 0; i < batch.chunks.size(); ++i) {
             auto const& chunk = batch.chunks[i];
-            chunks[g].push_back(
+            step.chunks[g].push_back(
                 {chunk.first_row, chunk.rows, chunk.first_position, group.pages.data() + group.first[i]});
         }
         if (!group.copies.empty()) ops_->copy_pages(f, {layers_of_group_[g], group.copies});
     }
-    ops_->gather_tokens(f, {batch.tokens.data(), rows, sampler_->newest(), tokens.data()});
-    decoder_step step;
-    step.rows = rows;
-    step.tokens = tokens.data();
-    step.chunks = chunks;
-    step.logit_row_index = batch.logit_rows.data();
-    step.logit_rows = static_cast<std::int64_t>(draws);
-    auto* logits = decoder_->forward(f, *ops_, step);
-    if (draws > 0)
-        sampler_->draw(f, {logits, decoder_->spec().vocabulary, batch.draws, result.tokens.data(),
-                           result.logprobs.data(), result.top.data(), batch.top_logprobs});
-    co_await f;
-    co_return result;
+    auto rows = static_cast<std::int64_t>(batch.tokens.size());
+    ops_->gather_tokens(f, {batch.tokens.data(), rows, sampler_->newest(), step.tokens.data()});
+    decoder_step pass;
+    pass.rows = rows;
+    pass.tokens = step.tokens.data();
+    pass.chunks = step.chunks;
+    pass.logit_row_index = batch.logit_rows.data();
+    pass.logit_rows = static_cast<std::int64_t>(batch.draws.size());
+    auto* logits = co_await decoder_->forward(f, *ops_, pass);
+    // Every rank draws: all have the same logits, and the next step reads the token where it is.
+    if (!batch.draws.empty())
+        sampler_->draw(f, {logits, decoder_->spec().vocabulary, batch.draws, step.result.tokens.data(),
+                           step.result.logprobs.data(), step.result.top.data(), batch.top_logprobs});
+}
+
+task<step_result> rank::run(step_batch batch)
+{
+    frame step;
+    step.tokens.resize(batch.tokens.size());
+    step.chunks.resize(batch.groups.size());
+    auto draws = batch.draws.size();
+    step.result.tokens.resize(draws);
+    step.result.logprobs.resize(draws);
+    step.result.top.resize(draws * static_cast<std::size_t>(batch.top_logprobs));
+    step.batch = std::move(batch);
+
+    auto turn = co_await issuing_.acquire();
+    weave strands(driven(), 1, {member_.tensor.get(), member_.stages.get()});
+    co_await strands.run(issue(strands[0], step));
+    turn.release();
+    co_await strands[0];
+    co_return std::move(step.result);
 }
 
 } // namespace plait

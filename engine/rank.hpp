@@ -7,21 +7,30 @@
 #include <string>
 #include <vector>
 
+#include <plait/actors/semaphore.hpp>
 #include <plait/actors/task.hpp>
 #include <plait/engine/step_batch.hpp>
 #include <plait/kernels/ops.hpp>
 #include <plait/kernels/sampler.hpp>
 #include <plait/kv/kv_storage.hpp>
 #include <plait/model/decoder.hpp>
+#include <plait/streams/communicator.hpp>
 #include <plait/streams/gpu.hpp>
 
 namespace plait {
+
+/// The groups that a rank is a member of, its own ends of them.
+struct rank_membership {
+    std::unique_ptr<communicator> tensor;
+    std::unique_ptr<communicator> stages;
+};
 
 /// What a rank needs to know to load its part of a model.
 struct rank_options {
     rank_options() = default; // not an aggregate: it is passed through awaits
 
     std::filesystem::path model;
+    shard part;
     numerics mode = numerics::native;
     kv_type kv = kv_type::f16;
     std::int64_t pages = 0;
@@ -34,8 +43,9 @@ struct rank_options {
 /// run on it. The engine sends it one step after the other without waiting for the results; they run in that order.
 class rank final : public gpu {
 public:
-    rank(event_loop& home, std::unique_ptr<device> owned)
+    rank(event_loop& home, std::unique_ptr<device> owned, rank_membership member)
         : gpu(home, std::move(owned))
+        , member_(std::move(member))
     {
     }
 
@@ -45,11 +55,17 @@ public:
     /// Loads a few MiB of weights; returns the part that is done, 1 at the end.
     task<double> load_next();
 
-    /// Runs a step and returns its tokens. Several calls may be in flight; each is put on the streams whole, in the
-    /// order of the calls.
+    /// Runs a step and returns its tokens. Several calls may be in flight; each is put on the streams whole before the
+    /// next begins, in the order of the calls, so that all ranks issue the same.
     task<step_result> run(step_batch batch);
 
 private:
+    /// What a step's operations point to; it stays until their tickets have passed.
+    struct frame;
+    task<> issue(flow& f, frame& step);
+
+    rank_membership member_;
+    semaphore issuing_{1}; ///< whose step is being put on the streams
     std::unique_ptr<ops> ops_;
     std::unique_ptr<sampler> sampler_;
     std::optional<gguf_file> file_; ///< while loading

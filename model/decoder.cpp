@@ -43,17 +43,27 @@ std::int64_t activation_bytes(std::int64_t rows, std::int64_t cols)
     return aligned(rows * cols * 4) + aligned(rows * cols) + 2 * aligned(rows * blocks * 4);
 }
 
-/// What the decoder's constructor takes from its arena, but for the logits.
-std::int64_t step_bytes(widths const& w, step_limits const& limits)
+/// Summands that a rank has to keep apart, for a collective or for an addition after the product.
+std::int64_t kept_summands(shard const& part)
+{
+    return part.ranks > 1 ? part.parts : part.parts > 1 ? 1 : 0;
+}
+
+/// What the decoder's constructor takes from its arena for a lane, but for the logits.
+std::int64_t step_bytes(widths const& w, shard const& part, step_limits const& limits)
 {
     auto n = limits.rows;
     return 2 * activation_bytes(n, w.width) + activation_bytes(n, w.heads) + activation_bytes(n, w.hidden) +
-           aligned(n * w.qkv * 4) + activation_bytes(limits.logit_rows, w.width);
+           aligned(n * w.qkv * 4) + aligned(kept_summands(part) * n * w.width * 4) +
+           activation_bytes(limits.logit_rows, w.width);
 }
 
-std::int64_t logit_bytes(widths const& w, step_limits const& limits)
+/// The whole logits, and where ranks share them, this rank's and everybody's before they are joined.
+std::int64_t logit_bytes(widths const& w, shard const& part, step_limits const& limits)
 {
-    return aligned(limits.logit_rows * w.vocabulary * 4);
+    if (!part.last()) return 0;
+    auto whole = aligned(limits.logit_rows * w.vocabulary * 4);
+    return part.ranks == 1 ? whole : 2 * whole + aligned(limits.logit_rows * part.length(w.vocabulary) * 4);
 }
 
 std::vector<double> inverse_frequencies(rope_spec const& rope)
@@ -101,6 +111,11 @@ forms read_by(weight_view const& w)
     return {!takes_q8(w.format), takes_q8(w.format)};
 }
 
+forms read_by(summed_weights const& w)
+{
+    return read_by(w.parts.front());
+}
+
 forms read_by(stacked_weights const& w)
 {
     forms out;
@@ -140,20 +155,29 @@ struct decoder::arena {
     }
 };
 
-std::vector<memory_line> decoder::plan(model_spec const& spec, step_limits const& limits)
+std::vector<memory_line> decoder::plan(model_spec const& spec, shard const& part, step_limits const& limits)
 {
     auto w = widest(spec);
     auto n = limits.rows;
     std::int64_t angles = 0;
     for (auto const& rope : rotations(spec).first)
         angles += limits.positions * rope.dims * 4;
-    return {{"activations",
-             std::to_string(n) + " tokens × (2 × " + std::to_string(w.width) + " + QKV " + std::to_string(w.qkv) +
-                 " + heads " + std::to_string(w.heads) + " + hidden " + std::to_string(w.hidden) + ") in F32 and 8 bit",
-             step_bytes(w, limits)},
-            {"logits", std::to_string(limits.logit_rows) + " × " + std::to_string(w.vocabulary) + " × 4 B",
-             logit_bytes(w, limits)},
-            {"rotary angles", std::to_string(limits.positions) + " positions", angles}};
+    auto lanes = limits.lanes > 1 ? std::to_string(limits.lanes) + " lanes × " : "";
+    auto summands = kept_summands(part) * w.width;
+    std::vector<memory_line> lines;
+    lines.push_back({"activations",
+                     lanes + std::to_string(n) + " tokens × (2 × " + std::to_string(w.width) + " + QKV " +
+                         std::to_string(w.qkv) + " + heads " + std::to_string(w.heads) + " + hidden " +
+                         std::to_string(w.hidden) + ") in F32 and 8 bit" +
+                         (summands > 0 ? ", sums " + std::to_string(summands) + " in F32" : ""),
+                     limits.lanes * step_bytes(w, part, limits)});
+    if (part.last())
+        lines.push_back({"logits",
+                         lanes + std::to_string(limits.logit_rows) + " × " + std::to_string(w.vocabulary) + " × 4 B" +
+                             (part.ranks > 1 ? ", twice, and this rank's part" : ""),
+                         limits.lanes * logit_bytes(w, part, limits)});
+    lines.push_back({"rotary angles", std::to_string(limits.positions) + " positions", angles});
+    return lines;
 }
 
 activation_view decoder::take(std::int64_t rows, std::int64_t cols, arena& from) const
@@ -167,8 +191,10 @@ activation_view decoder::take(std::int64_t rows, std::int64_t cols, arena& from)
     return out;
 }
 
-decoder::decoder(device& where, model_spec spec, step_limits limits, model_weights& weights, kv_storage& kv)
+decoder::decoder(device& where, model_spec spec, shard const& part, step_limits limits, model_weights& weights,
+                 kv_storage& kv)
     : spec_(std::move(spec))
+    , part_(part)
     , limits_(limits)
     , weights_(weights)
     , kv_(kv)
@@ -177,7 +203,8 @@ decoder::decoder(device& where, model_spec spec, step_limits limits, model_weigh
     for (std::size_t i = 0; i < spec_.layers.size(); ++i) {
         auto const& layer = spec_.layers[i];
         auto refuse = [&](std::string const& what) {
-            throw error(errc::unsupported, "layer " + std::to_string(i) + ": " + what);
+            throw error(errc::unsupported,
+                        "layer " + std::to_string(static_cast<std::size_t>(part_.first_layer) + i) + ": " + what);
         };
         if (layer.attention.head_dim > most_head_dim) refuse("heads of " + std::to_string(layer.attention.head_dim));
         if (!layer.ffn.gated) refuse("a feed-forward network without a gate");
@@ -193,55 +220,135 @@ decoder::decoder(device& where, model_spec spec, step_limits limits, model_weigh
     angles_of_layer_ = std::move(of_layer);
 
     auto w = widest(spec_);
-    memory_ = buffer(where, static_cast<std::size_t>(step_bytes(w, limits_) + logit_bytes(w, limits_)));
-    arena space{memory_.data()};
-    x_ = take(limits_.rows, w.width, space);
-    normed_ = take(limits_.rows, w.width, space);
-    attended_ = take(limits_.rows, w.heads, space);
-    gated_ = take(limits_.rows, w.hidden, space);
-    qkv_ = space.take<float>(limits_.rows * w.qkv);
-    last_ = take(limits_.logit_rows, w.width, space);
-    logits_ = space.take<float>(limits_.logit_rows * w.vocabulary);
     qkv_width_ = w.qkv;
+    memory_ = buffer(where, static_cast<std::size_t>(limits_.lanes *
+                                                     (step_bytes(w, part_, limits_) + logit_bytes(w, part_, limits_))));
+    arena memory{memory_.data()};
+    for (std::int64_t lane = 0; lane < limits_.lanes; ++lane) {
+        auto& s = spaces_.emplace_back();
+        s.x = take(limits_.rows, w.width, memory);
+        s.normed = take(limits_.rows, w.width, memory);
+        s.attended = take(limits_.rows, w.heads, memory);
+        s.gated = take(limits_.rows, w.hidden, memory);
+        s.qkv = memory.take<float>(limits_.rows * w.qkv);
+        s.summands = memory.take<float>(kept_summands(part_) * limits_.rows * w.width);
+        s.last = take(limits_.logit_rows, w.width, memory);
+        if (!part_.last()) continue;
+        s.logits = memory.take<float>(limits_.logit_rows * w.vocabulary);
+        if (part_.ranks > 1)
+            s.shards = memory.take<float>(limits_.logit_rows * (w.vocabulary + part_.length(w.vocabulary)));
+    }
 }
 
-activation_view decoder::residual(std::int64_t rows) const
+/// One forward pass on its way: what its parts share.
+struct decoder::pass {
+    decoder& of;
+    flow& f;
+    ops& on;
+    decoder_step const& step;
+    space& s;
+
+    activation_view residual() const { return first_rows(s.x, step.rows, of.spec_.width); }
+    activation_view normed() const { return first_rows(s.normed, step.rows, of.spec_.width); }
+
+    void normalise(norm_spec const& norm, float const* weight, activation_view out,
+                   std::int32_t const* row_index = nullptr)
+    {
+        on.rms_norm(f, {s.x.f32, of.spec_.width, row_index, weight, norm.epsilon, out});
+    }
+
+    task<> embed();
+    task<> attend(std::size_t layer, activation_view input);
+    task<> feed_forward(std::size_t layer, activation_view input);
+    task<> add_product(summed_weights const& w, activation_view input);
+    task<> decoder_layer(std::size_t layer);
+    task<> project_logits();
+    void follow_writes(std::size_t layer);
+};
+
+/// The residual stream of the first stage: each rank has part of the vocabulary and zeros for the rest.
+task<> decoder::pass::embed()
 {
-    return first_rows(x_, rows, spec_.width);
+    auto x = residual();
+    embed_args args;
+    args.weights = of.weights_.token_embedding();
+    args.tokens = step.tokens;
+    args.rows = step.rows;
+    args.first_token = static_cast<std::int32_t>(of.weights_.first_token());
+    args.scale = of.spec_.embedding_scale;
+    args.out = x.f32;
+    on.embed(f, args);
+    co_await f.all_reduce(x.f32, x.f32, x.rows * x.cols);
 }
 
-void decoder::normalise(flow& f, ops& on, norm_spec const& norm, float const* weight, activation_view out,
-                        std::int32_t const* row_index)
+/// x += input * w^T, where each rank has some columns of `w` and of the input. The sum over all summands comes first,
+/// in their order, and then the residual stream, whether there is one device or many.
+task<> decoder::pass::add_product(summed_weights const& w, activation_view input)
 {
-    on.rms_norm(f, {x_.f32, spec_.width, row_index, weight, norm.epsilon, out});
+    auto x = residual();
+    auto cols = x.cols;
+    if (f.ranks() == 1 && w.parts.size() == 1) {
+        on.product(f, {w.parts.front(), input, x.f32, cols, x.f32});
+        co_await f.turn();
+        co_return;
+    }
+    auto count = x.rows * cols;
+    for (std::size_t i = 0; i < w.parts.size(); ++i) {
+        auto const& part = w.parts[i];
+        auto columns_of_part = columns(input, static_cast<std::int64_t>(i) * part.cols, part.cols);
+        if (f.ranks() == 1) {
+            on.product(f, {part, columns_of_part, s.summands, cols, i == 0 ? nullptr : s.summands});
+        } else {
+            auto* summand = s.summands + static_cast<std::int64_t>(i) * count;
+            on.product(f, {part, columns_of_part, summand, cols, nullptr});
+        }
+    }
+    auto parts = f.ranks() == 1 ? 1 : static_cast<std::int32_t>(w.parts.size());
+    co_await f.all_reduce(s.summands, s.summands, count, parts);
+    on.add(f, {s.summands, x.f32, count});
 }
 
-void decoder::attend(flow& f, ops& on, decoder_step const& step, std::size_t layer, activation_view input)
+/// What this pass reads of the pages was written by passes whose writes have all been issued, or it is an error of the
+/// plan: the device would compute with what is not there.
+void decoder::pass::follow_writes(std::size_t layer)
 {
-    auto const& a = spec_.layers[layer].attention;
-    auto const& w = weights_.layer(layer);
-    auto kv = kv_.layer(static_cast<int>(layer));
+    for (auto const* writes : step.reads) {
+        if (writes->size() <= layer)
+            throw error(errc::bad_plan, "layer " +
+                                            std::to_string(static_cast<std::size_t>(of.part_.first_layer) + layer) +
+                                            " would read pages whose write has not been issued: the lane that writes "
+                                            "them comes later");
+        f.follow((*writes)[layer]);
+    }
+    if (step.writes != nullptr) step.writes->push_back(f.last());
+}
+
+task<> decoder::pass::attend(std::size_t layer, activation_view input)
+{
+    auto const& a = of.spec_.layers[layer].attention;
+    auto const& w = of.weights_.layer(layer);
+    auto kv = of.kv_.layer(static_cast<int>(layer));
     std::span<sequence_chunk const> chunks =
-        step.chunks[static_cast<std::size_t>(kv_.group_of(static_cast<int>(layer)))];
+        step.chunks[static_cast<std::size_t>(of.kv_.group_of(static_cast<int>(layer)))];
     auto heads = static_cast<std::int32_t>(a.heads);
-    auto x = residual(step.rows);
 
     for (auto const& part : w.qkv.parts)
-        on.product(f, {part.weights, input, qkv_ + part.first_row, qkv_width_, nullptr});
+        on.product(f, {part.weights, input, s.qkv + part.first_row, of.qkv_width_, nullptr});
 
     rope_args rotate;
-    rotate.qkv = qkv_;
-    rotate.stride = qkv_width_;
+    rotate.qkv = s.qkv;
+    rotate.stride = of.qkv_width_;
     rotate.heads = heads;
     rotate.kv = kv;
-    rotate.rope = angles_[angles_of_layer_[layer]].view();
+    rotate.rope = of.angles_[of.angles_of_layer_[layer]].view();
     rotate.style = style_of(a.rope.style);
     rotate.chunks = chunks;
     on.rope_and_store(f, rotate);
+    follow_writes(layer);
 
     attention_args attention;
-    attention.queries = qkv_;
-    attention.stride = qkv_width_;
+    attention.queries = s.qkv;
+    attention.stride = of.qkv_width_;
     attention.heads = heads;
     attention.kv = kv;
     attention.chunks = chunks;
@@ -249,67 +356,91 @@ void decoder::attend(flow& f, ops& on, decoder_step const& step, std::size_t lay
     attention.soft_cap = a.soft_cap;
     attention.window = static_cast<std::int32_t>(a.window);
     // Attention quantises what it makes a head at a time; heads that are not whole blocks are quantised afterwards.
-    auto const attended = first_rows(attended_, step.rows, a.query_width());
+    auto const attended = first_rows(s.attended, step.rows, a.query_width());
     auto const input_of_output = only(attended, read_by(w.attention_out));
     auto const whole_blocks = a.head_dim % block_columns == 0;
     attention.out = whole_blocks ? input_of_output : only(attended, {true, false});
     on.attention(f, attention);
     if (!whole_blocks && input_of_output.q8 != nullptr) on.quantise(f, {attended});
 
-    on.product(f, {w.attention_out, input_of_output, x.f32, spec_.width, x.f32});
+    co_await add_product(w.attention_out, input_of_output);
 }
 
-void decoder::feed_forward(flow& f, ops& on, std::size_t layer, activation_view input)
+task<> decoder::pass::feed_forward(std::size_t layer, activation_view input)
 {
-    auto const& ffn = spec_.layers[layer].ffn;
-    auto const& w = weights_.layer(layer);
-    auto x = residual(input.rows);
-    auto inner = only(first_rows(gated_, input.rows, ffn.hidden), read_by(w.down));
+    auto const& ffn = of.spec_.layers[layer].ffn;
+    auto const& w = of.weights_.layer(layer);
+    auto inner = only(first_rows(s.gated, input.rows, ffn.hidden), read_by(w.down));
     on.gated(f, {w.gate_up, input, inner, function_of(ffn.activation)});
-    on.product(f, {w.down, inner, x.f32, spec_.width, x.f32});
+    co_await add_product(w.down, inner);
 }
 
-float* decoder::forward(flow& f, ops& on, decoder_step const& step)
+task<> decoder::pass::decoder_layer(std::size_t i)
 {
-    auto x = residual(step.rows);
-    auto normed = first_rows(normed_, step.rows, spec_.width);
-    on.embed(f, {weights_.token_embedding(), step.tokens, step.rows, spec_.embedding_scale, x.f32});
-
-    for (std::size_t i = 0; i < spec_.layers.size(); ++i) {
-        auto const& layer = spec_.layers[i];
-        auto const& w = weights_.layer(i);
-        switch (layer.placement) {
-        case norm_placement::pre: {
-            // x + f(N(x)): the product adds its result to the residual stream.
-            auto input = only(normed, read_by(w.qkv));
-            normalise(f, on, layer.norm, w.attention_norm, input);
-            attend(f, on, step, i, input);
-            input = only(normed, read_by(w.gate_up));
-            normalise(f, on, layer.norm, w.ffn_norm, input);
-            feed_forward(f, on, i, input);
-            break;
-        }
-        case norm_placement::post_add: {
-            // N(x + f(x)): sublayers read the stream itself, and the norm replaces it.
-            if (i == 0 && read_by(w.qkv).q8) on.quantise(f, {x});
-            attend(f, on, step, i, only(x, read_by(w.qkv)));
-            normalise(f, on, layer.norm, w.attention_norm, x);
-            feed_forward(f, on, i, only(x, read_by(w.gate_up)));
-            normalise(f, on, layer.norm, w.ffn_norm, x);
-            break;
-        }
-        }
+    auto const& layer = of.spec_.layers[i];
+    auto const& w = of.weights_.layer(i);
+    switch (layer.placement) {
+    case norm_placement::pre: {
+        // x + f(N(x)): the product adds its result to the residual stream.
+        auto input = only(normed(), read_by(w.qkv));
+        normalise(layer.norm, w.attention_norm, input);
+        co_await attend(i, input);
+        input = only(normed(), read_by(w.gate_up));
+        normalise(layer.norm, w.ffn_norm, input);
+        co_await feed_forward(i, input);
+        break;
     }
-
-    if (step.logit_rows > 0) {
-        auto last = only(first_rows(last_, step.logit_rows, spec_.width), read_by(weights_.output()));
-        normalise(f, on, spec_.final_norm, weights_.output_norm(), last, step.logit_row_index);
-        on.product(f, {weights_.output(), last, logits_, spec_.vocabulary, nullptr});
+    case norm_placement::post_add: {
+        // N(x + f(x)): sublayers read the stream itself, and the norm replaces it.
+        auto x = residual();
+        if (i == 0 && read_by(w.qkv).q8) on.quantise(f, {x});
+        co_await attend(i, only(x, read_by(w.qkv)));
+        normalise(layer.norm, w.attention_norm, x);
+        co_await feed_forward(i, only(x, read_by(w.gate_up)));
+        normalise(layer.norm, w.ffn_norm, x);
+        break;
     }
+    }
+}
+
+/// Each rank computes the logits of its part of the vocabulary; all get the whole.
+task<> decoder::pass::project_logits()
+{
+    auto const& output = of.weights_.output();
+    auto rows = step.logit_rows;
+    auto last = only(first_rows(s.last, rows, of.spec_.width), read_by(output));
+    normalise(of.spec_.final_norm, of.weights_.output_norm(), last, step.logit_row_index);
+    if (f.ranks() == 1) {
+        on.product(f, {output, last, s.logits, of.spec_.vocabulary, nullptr});
+        co_return;
+    }
+    auto* all = s.shards + rows * output.rows;
+    on.product(f, {output, last, s.shards, output.rows, nullptr});
+    co_await f.all_gather(element_kind::f32, s.shards, all, rows * output.rows);
+    on.join_columns(f, {all, f.ranks(), rows, output.rows, s.logits});
+}
+
+task<float*> decoder::forward(flow& f, ops& on, decoder_step const& step, std::size_t lane)
+{
+    auto& s = spaces_[lane];
+    pass p{*this, f, on, step, s};
+    f.follow(s.newest);
+    auto count = step.rows * spec_.width;
+    if (part_.first())
+        co_await p.embed();
+    else
+        co_await f.receive(element_kind::f32, s.x.f32, count, part_.stage - 1);
+    for (std::size_t i = 0; i < spec_.layers.size(); ++i)
+        co_await p.decoder_layer(i);
+    if (!part_.last())
+        co_await f.send(element_kind::f32, s.x.f32, count, part_.stage + 1);
+    else if (step.logit_rows > 0)
+        co_await p.project_logits();
+    s.newest = f.last();
     memory_.used_by(f.last());
     weights_.used_by(f.last());
     kv_.used_by(f.last());
-    return logits_;
+    co_return part_.last() ? s.logits : nullptr;
 }
 
 } // namespace plait

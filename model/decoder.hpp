@@ -4,10 +4,12 @@
 #include <span>
 #include <vector>
 
+#include <plait/actors/task.hpp>
 #include <plait/kernels/ops.hpp>
 #include <plait/kv/kv_storage.hpp>
 #include <plait/kv/planner.hpp>
 #include <plait/model/model_spec.hpp>
+#include <plait/model/shard.hpp>
 #include <plait/model/weights.hpp>
 #include <plait/streams/buffer.hpp>
 
@@ -18,7 +20,11 @@ struct step_limits {
     std::int64_t rows = 512;      ///< tokens of all sequences together
     std::int64_t logit_rows = 64; ///< tokens whose logits are wanted
     std::int64_t positions = 0;   ///< the longest sequence
+    std::int64_t lanes = 1;       ///< passes that are woven; each has activations of its own
 };
+
+/// The tickets of the writes of keys and values that one pass has issued, layer by layer.
+using kv_writes = std::vector<ticket>;
 
 /// One forward pass, as data. What the pointers point to stays as it is until the step's ticket has passed.
 struct decoder_step {
@@ -28,36 +34,55 @@ struct decoder_step {
     std::span<std::vector<sequence_chunk> const> chunks;
     std::int32_t const* logit_row_index = nullptr; ///< the rows whose logits are wanted
     std::int64_t logit_rows = 0;
+    kv_writes* writes = nullptr; ///< where to note this pass's writes, for passes of the same plan; may be null
+    /// Passes of the same plan that write pages which this one reads: earlier chunks of the same sequences.
+    std::span<kv_writes const* const> reads;
 };
 
-/// Runs any model_spec: embedding, layers, final norm and logits, as operations of a flow. Nothing here waits, and
-/// nothing depends on the kind of device. Activations live in one buffer that every step uses again, which is safe
-/// because a decoder's steps go to one stream.
+/// Runs any model_spec, or a rank's part of it: embedding, layers, final norm and logits, as operations of a flow.
+/// Nothing here waits for the device, and nothing depends on its kind. The only suspensions are at collectives, where
+/// the turn passes to other flows of the weave. Activations live in one buffer for each lane, which every step of that
+/// lane uses again; the device sees to the order.
 class decoder {
 public:
-    /// Bytes of the activations and tables that a decoder of these limits holds, with derivation.
-    static std::vector<memory_line> plan(model_spec const& spec, step_limits const& limits);
+    /// Bytes of the activations and tables that a decoder of these limits holds, with derivation. `spec` is the part's.
+    static std::vector<memory_line> plan(model_spec const& spec, shard const& part, step_limits const& limits);
 
-    /// `weights` and `kv` must outlive the decoder. Throws error(errc::unsupported) for a layer that no operation runs.
-    decoder(device& where, model_spec spec, step_limits limits, model_weights& weights, kv_storage& kv);
+    /// `spec` is what this rank computes (part_of). `weights` and `kv` must outlive the decoder. Throws
+    /// error(errc::unsupported) for a layer that no operation runs.
+    decoder(device& where, model_spec spec, shard const& part, step_limits limits, model_weights& weights,
+            kv_storage& kv);
 
-    /// Puts the pass on the flow's stream. Returns the logits: step.logit_rows × vocabulary, F32, valid until the next
-    /// step of this decoder is put on the stream and used up by sampling.
-    float* forward(flow& f, ops& on, decoder_step const& step);
+    /// Puts the pass on the flow's streams, with the activations of `lane`. Gives the logits: step.logit_rows ×
+    /// vocabulary, F32, the same on every rank of the last stage, valid until the next step of this lane is put on the
+    /// device and used up by sampling; null on other stages. Throws error(errc::bad_plan) when it would read a page
+    /// whose write has not been issued. `f`, `on` and what `step` refers to outlive the task.
+    task<float*> forward(flow& f, ops& on, decoder_step const& step, std::size_t lane = 0);
 
     model_spec const& spec() const noexcept { return spec_; }
+    shard const& part() const noexcept { return part_; }
 
 private:
     struct arena;
+    /// The activations of one lane.
+    struct space {
+        activation_view x;        ///< the residual stream; quantised too, for layers that read it without a norm
+        activation_view normed;   ///< input of a sublayer
+        activation_view attended; ///< heads, before the output projection
+        activation_view gated;    ///< between the two halves of the feed-forward network
+        activation_view last;     ///< final norm of the rows whose logits are wanted
+        float* qkv = nullptr;
+        float* summands = nullptr; ///< of a product that is divided by its input
+        float* logits = nullptr;
+        float* shards = nullptr; ///< this rank's logits, then those of all ranks, to be joined
+        ticket newest;           ///< that uses it
+    };
+    struct pass;
 
     activation_view take(std::int64_t rows, std::int64_t cols, arena& from) const;
-    void attend(flow& f, ops& on, decoder_step const& step, std::size_t layer, activation_view input);
-    void feed_forward(flow& f, ops& on, std::size_t layer, activation_view input);
-    void normalise(flow& f, ops& on, norm_spec const& norm, float const* weight, activation_view out,
-                   std::int32_t const* row_index = nullptr);
-    activation_view residual(std::int64_t rows) const;
 
     model_spec spec_;
+    shard part_;
     step_limits limits_;
     model_weights& weights_;
     kv_storage& kv_;
@@ -65,13 +90,7 @@ private:
     std::vector<std::size_t> angles_of_layer_;
 
     buffer memory_;
-    activation_view x_;        // the residual stream; quantised too, for layers that read it without a norm
-    activation_view normed_;   // input of a sublayer
-    activation_view attended_; // heads, before the output projection
-    activation_view gated_;    // between the two halves of the feed-forward network
-    activation_view last_;     // final norm of the rows whose logits are wanted
-    float* qkv_ = nullptr;
-    float* logits_ = nullptr;
+    std::vector<space> spaces_; // one a lane
     std::int64_t qkv_width_ = 0;
 };
 

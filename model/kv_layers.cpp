@@ -1,5 +1,7 @@
 #include <plait/model/kv_layers.hpp>
 
+#include <algorithm>
+
 namespace plait {
 
 kv_geometry kv_geometry_of(model_spec const& spec, kv_type type)
@@ -10,6 +12,20 @@ kv_geometry kv_geometry_of(model_spec const& spec, kv_type type)
         layers.push_back({static_cast<int>(layer.attention.kv_heads), static_cast<int>(layer.attention.head_dim),
                           layer.attention.window});
     return kv_geometry::of(layers, type);
+}
+
+kv_geometry kv_geometry_of(model_spec const& whole, kv_type type, shard const& part)
+{
+    auto out = kv_geometry_of(whole, type);
+    for (auto& group : out.groups) {
+        std::vector<int> mine;
+        for (auto layer : group.layers)
+            if (layer >= part.first_layer && layer < part.first_layer + part.layers)
+                mine.push_back(layer - static_cast<int>(part.first_layer));
+        group.layers = std::move(mine);
+        group.kv_heads = std::max(1, group.kv_heads / part.ranks);
+    }
+    return out;
 }
 
 } // namespace plait

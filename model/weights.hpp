@@ -8,15 +8,11 @@
 #include <plait/kernels/ops.hpp>
 #include <plait/kv/planner.hpp>
 #include <plait/model/families/family.hpp>
+#include <plait/model/numerics.hpp>
+#include <plait/model/shard.hpp>
 #include <plait/streams/buffer.hpp>
 
 namespace plait {
-
-/// In what arithmetic a model runs.
-enum class numerics : std::uint8_t {
-    native, ///< weights as the file has them; activations in 8 bit where the weights are quantised
-    f32,    ///< weights dequantised, activations in F32: the reference, at four to eight times the memory
-};
 
 /// Matrices that read the same input, one below the other; neighbours in one format share a product.
 struct stacked_weights {
@@ -28,31 +24,43 @@ struct stacked_weights {
     std::int64_t rows = 0;
 };
 
-/// The weights of a layer, in device memory.
+/// A matrix whose columns are cut: each part makes a summand of the product from its columns of the input.
+struct summed_weights {
+    std::vector<weight_view> parts; ///< of one format and of equally many columns
+
+    weight_format format() const noexcept { return parts.front().format; }
+};
+
+/// The weights of a layer, in device memory: this rank's.
 struct layer_weights {
     float const* attention_norm = nullptr;
     stacked_weights qkv; ///< rows: queries, keys, values
-    weight_view attention_out;
+    summed_weights attention_out;
     float const* ffn_norm = nullptr;
     weight_view gate_up; ///< panels of gate and up alternate
-    weight_view down;
+    summed_weights down;
 };
 
-/// A model's weights in the layout of its device. Loading is done in steps, so that whoever loads can show progress and
-/// stop between two of them; the file's pages are let go as they are repacked, so the weights are held once.
+/// A rank's part of a model's weights in the layout of its device. Only that part of the file is read. Loading is done
+/// in steps, so that whoever loads can show progress and stop between two of them; the file's pages are let go as they
+/// are repacked, so the weights are held once.
 class model_weights {
 public:
     /// What loading will take, computed from the header alone.
-    static std::vector<memory_line> plan(gguf_file const& file, described_model const& model, numerics mode);
+    static std::vector<memory_line> plan(gguf_file const& file, described_model const& model, numerics mode,
+                                         shard const& part);
 
-    /// Allocates the memory of plan() on `where`. `file` must outlive the loading.
-    model_weights(device& where, gguf_file const& file, described_model const& model, numerics mode);
+    /// Allocates the memory of plan() on `where`. `file` must outlive the loading; `model` is the whole one.
+    model_weights(device& where, gguf_file const& file, described_model const& model, numerics mode, shard const& part);
 
     /// Loads the next few MiB; returns the part that is done, 1 at the end. Throws error(errc::io) when the file can't
     /// be read or was changed meanwhile.
-    task<double> load_next(flow f, ops& on, gguf_file& file);
+    task<double> load_next(flow& f, ops& on, gguf_file& file);
 
+    /// This rank's tokens, from first_token() on. Of the first stage.
     weight_view token_embedding() const noexcept { return token_embedding_; }
+    std::int64_t first_token() const noexcept { return first_token_; }
+    /// This rank's tokens, the same. Of the last stage.
     weight_view output() const noexcept { return output_; }
     float const* output_norm() const noexcept { return output_norm_; }
     layer_weights const& layer(std::size_t i) const noexcept { return layers_[i]; }
@@ -62,9 +70,15 @@ public:
     void used_by(ticket t) { memory_.used_by(t); }
 
 private:
-    /// One tensor of the file and where it goes.
+    /// Rows and columns of a matrix.
+    struct region {
+        std::int64_t row = 0, rows = 0;
+        std::int64_t col = 0, cols = 0;
+    };
+    /// Part of a tensor of the file and where it goes.
     struct placement {
         gguf_tensor const* tensor = nullptr;
+        region from_file;
         weight_format from = weight_format::f32;
         weight_format to = weight_format::f32;
         std::size_t offset = 0; ///< of the matrix's panels, or of the vector, from the start of memory_
@@ -73,10 +87,12 @@ private:
         bool vector = false; ///< a norm: F32, not in panels
     };
     struct layout;
+    void read(gguf_file& file, placement const& p, std::int64_t row, std::int64_t rows) const;
 
     buffer memory_;
     buffer slice_; ///< of the file, while loading
     weight_view token_embedding_;
+    std::int64_t first_token_ = 0;
     weight_view output_;
     float const* output_norm_ = nullptr;
     std::vector<layer_weights> layers_;

@@ -1,14 +1,18 @@
 #pragma once
 
 #include <algorithm>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include <plait/actors/runtime.hpp>
+#include <plait/actors/when_all.hpp>
 #include <plait/engine/rank.hpp>
 #include <plait/model/kv_layers.hpp>
 #include <plait/streams/host/host_device.hpp>
+#include <plait/streams/host/host_group.hpp>
+#include <plait/streams/weave.hpp>
 
 namespace plait::test {
 
@@ -42,10 +46,14 @@ public:
         std::int64_t sequences = 8;
         std::int64_t positions = 1024;
         std::function<void(model_spec&)> change; ///< the specification, before it is run
+        parallelism spread;                      ///< of which this is rank `rank`
+        std::int32_t rank = 0;
+        std::int64_t lanes = 1;
     };
 
-    model_probe(event_loop& home, std::unique_ptr<device> owned)
+    model_probe(event_loop& home, std::unique_ptr<device> owned, std::unique_ptr<communicator> tensor = nullptr)
         : gpu(home, std::move(owned))
+        , tensor_(std::move(tensor))
     {
     }
 
@@ -54,52 +62,123 @@ public:
         auto file = gguf_file::open(how.model);
         auto model = describe(file);
         if (how.change) how.change(model.spec);
+        check(how.spread, file, model);
+        auto part = divide(how.spread, model.spec)[static_cast<std::size_t>(how.rank)];
+        auto spec = part_of(model.spec, part);
         pages_each_ = pages_of(how.positions);
         ops_ = make_host_ops(how.set);
-        weights_ = std::make_unique<model_weights>(dev(), file, model, how.mode);
-        kv_ = std::make_unique<kv_storage>(dev(), kv_geometry_of(model.spec, how.kv), pages_each_ * how.sequences);
-        decoder_ = std::make_unique<decoder>(dev(), model.spec, step_limits{512, 512, how.positions}, *weights_, *kv_);
-        for (double part = 0; part < 1;)
-            part = co_await weights_->load_next(flow_on(stream_role::compute), *ops_, file);
+        weights_ = std::make_unique<model_weights>(dev(), file, model, how.mode, part);
+        kv_ =
+            std::make_unique<kv_storage>(dev(), kv_geometry_of(model.spec, how.kv, part), pages_each_ * how.sequences);
+        decoder_ = std::make_unique<decoder>(dev(), spec, part, step_limits{512, 512, how.positions, how.lanes},
+                                             *weights_, *kv_);
+        auto f = flow_on(stream_role::compute);
+        for (double done = 0; done < 1;)
+            done = co_await weights_->load_next(f, *ops_, file);
     }
 
-    /// Runs the chunks in one step; the logits asked for, row after row.
+    /// Runs the chunks in one pass; the logits asked for, row after row.
     task<std::vector<float>> run(std::vector<probe_chunk> chunks)
     {
-        std::vector<std::int32_t> tokens, wanted;
-        std::vector<std::vector<sequence_chunk>> lists(kv_->geometry().groups.size());
-        std::vector<std::vector<std::int32_t>> pages;
-        for (auto const& c : chunks) {
-            auto& own = pages.emplace_back();
-            for (std::int64_t p = 0; p < pages_each_; ++p)
-                own.push_back(static_cast<std::int32_t>(c.sequence * pages_each_ + p));
-        }
-        for (std::size_t i = 0; i < chunks.size(); ++i) {
-            auto const& c = chunks[i];
-            auto first = static_cast<std::int32_t>(tokens.size());
-            for (auto& list : lists)
-                list.push_back({first, static_cast<std::int32_t>(c.tokens.size()), c.first_position, pages[i].data()});
-            for (std::size_t t = 0; t < c.tokens.size(); ++t) {
-                tokens.push_back(c.tokens[t]);
-                if (c.every || t + 1 == c.tokens.size()) wanted.push_back(first + static_cast<std::int32_t>(t));
-            }
-        }
-        decoder_step step;
-        step.rows = static_cast<std::int64_t>(tokens.size());
-        step.tokens = tokens.data();
-        step.chunks = lists;
-        step.logit_row_index = wanted.data();
-        step.logit_rows = static_cast<std::int64_t>(wanted.size());
-        auto f = flow_on(stream_role::compute);
-        auto* logits = decoder_->forward(f, *ops_, step);
-        co_await f;
-        co_return std::vector<float>(logits,
-                                     logits + wanted.size() * static_cast<std::size_t>(decoder_->spec().vocabulary));
+        std::vector<std::vector<probe_chunk>> passes;
+        passes.push_back(std::move(chunks));
+        auto logits = co_await run_woven(std::move(passes), {stream_role::compute});
+        co_return std::move(logits.front());
+    }
+
+    /// Runs passes of one plan side by side, pass i in lane i, or in the last lane that there is; the logits of each.
+    task<std::vector<std::vector<float>>> run_woven(std::vector<std::vector<probe_chunk>> chunks,
+                                                    std::vector<stream_role> lanes)
+    {
+        std::deque<pass> passes;
+        for (std::size_t i = 0; i < chunks.size(); ++i)
+            describe_pass(chunks, i, passes);
+        weave w(driven(), lanes, {tensor_.get(), nullptr});
+        auto issue = [this](flow& f, pass& p, std::size_t space) -> task<> {
+            auto* logits = co_await decoder_->forward(f, *ops_, p.step, space);
+            // Taken out by the device: the next pass in this lane uses them up.
+            host::put(f, copy_logits, logits_copy{logits, p.logits.data(), p.logits.size()});
+        };
+        std::vector<task<>> all;
+        for (std::size_t i = 0; i < passes.size(); ++i)
+            all.push_back(issue(w[i], passes[i], std::min(i, w.lanes() - 1)));
+        auto outcome = co_await as_result(w.run(std::move(all)));
+        for (std::size_t i = 0; i < w.lanes(); ++i)
+            co_await w[i];
+        std::move(outcome).value();
+        std::vector<std::vector<float>> out;
+        for (auto& p : passes)
+            out.push_back(std::move(p.logits));
+        co_return out;
     }
 
     std::int64_t vocabulary() const { return decoder_->spec().vocabulary; }
 
 private:
+    /// What the operations of a pass point to.
+    struct pass {
+        std::vector<std::int32_t> tokens, wanted;
+        std::vector<std::vector<sequence_chunk>> lists;
+        std::deque<std::vector<std::int32_t>> pages;
+        kv_writes writes;
+        std::vector<kv_writes const*> reads;
+        decoder_step step;
+        std::vector<float> logits;
+    };
+
+    struct logits_copy {
+        float const* from;
+        float* to;
+        std::size_t count;
+    };
+    static void copy_logits(logits_copy const& args, share part)
+    {
+        if (part.index == 0 && args.count > 0) std::copy_n(args.from, args.count, args.to);
+    }
+
+    void describe_pass(std::vector<std::vector<probe_chunk>> const& all, std::size_t which, std::deque<pass>& passes)
+    {
+        auto& p = passes.emplace_back();
+        p.lists.resize(kv_->geometry().groups.size());
+        for (auto const& c : all[which]) {
+            auto& own = p.pages.emplace_back();
+            for (std::int64_t page = 0; page < pages_each_; ++page)
+                own.push_back(static_cast<std::int32_t>(c.sequence * pages_each_ + page));
+            auto first = static_cast<std::int32_t>(p.tokens.size());
+            for (auto& list : p.lists)
+                list.push_back({first, static_cast<std::int32_t>(c.tokens.size()), c.first_position, own.data()});
+            for (std::size_t t = 0; t < c.tokens.size(); ++t) {
+                p.tokens.push_back(c.tokens[t]);
+                if (c.every || t + 1 == c.tokens.size()) p.wanted.push_back(first + static_cast<std::int32_t>(t));
+            }
+        }
+        p.logits.resize(p.wanted.size() * static_cast<std::size_t>(decoder_->spec().vocabulary));
+        p.step.rows = static_cast<std::int64_t>(p.tokens.size());
+        p.step.tokens = p.tokens.data();
+        p.step.chunks = p.lists;
+        p.step.logit_row_index = p.wanted.data();
+        p.step.logit_rows = static_cast<std::int64_t>(p.wanted.size());
+        p.step.writes = &p.writes;
+        for (std::size_t other = 0; other < which; ++other)
+            if (reads_from(all[which], all[other])) p.reads.push_back(&passes[other].writes);
+        for (std::size_t other = 0; other < which; ++other)
+            if (reads_from(all[other], all[which])) {
+                passes[other].reads.push_back(&p.writes);
+                passes[other].step.reads = passes[other].reads;
+            }
+        p.step.reads = p.reads;
+    }
+
+    /// Whether `pass` has a later chunk of a sequence of which `other` has an earlier one.
+    static bool reads_from(std::vector<probe_chunk> const& pass, std::vector<probe_chunk> const& other)
+    {
+        for (auto const& c : pass)
+            for (auto const& e : other)
+                if (c.sequence == e.sequence && e.first_position < c.first_position) return true;
+        return false;
+    }
+
+    std::unique_ptr<communicator> tensor_;
     std::int64_t pages_each_ = 0;
     std::unique_ptr<ops> ops_;
     std::unique_ptr<model_weights> weights_;
@@ -113,6 +192,49 @@ inline ref<model_probe> make_probe(runtime& rt, unsigned threads)
     auto owned = std::make_unique<host::host_device>(pool, std::size_t(16) << 30);
     auto loop = rt.new_loop("plait-gpu-test");
     return rt.spawn_on<model_probe>(loop, std::ref(*loop), std::move(owned));
+}
+
+/// A probe for each rank of tensor parallelism.
+inline std::vector<ref<model_probe>> make_probes(runtime& rt, unsigned threads, std::int32_t ranks,
+                                                 host::host_group_options how = {})
+{
+    auto pool = std::make_shared<host::compute_pool>(rt, threads);
+    auto group = host::make_host_group(rt, ranks, std::move(how));
+    std::vector<ref<model_probe>> out;
+    for (auto& member : group) {
+        auto owned = std::make_unique<host::host_device>(pool, std::size_t(1) << 30);
+        auto loop = rt.new_loop("plait-gpu-test");
+        out.push_back(rt.spawn_on<model_probe>(loop, std::ref(*loop), std::move(owned), std::move(member)));
+    }
+    return out;
+}
+
+inline task<> load_probes(std::vector<ref<model_probe>> const& probes, model_probe::options how)
+{
+    std::vector<task<>> all;
+    for (std::size_t i = 0; i < probes.size(); ++i) {
+        how.rank = static_cast<std::int32_t>(i);
+        all.push_back(ask<&model_probe::load>(probes[i], how));
+    }
+    co_await when_all(std::move(all));
+}
+
+/// The same passes on every rank: each one's logits, pass after pass.
+inline task<std::vector<std::vector<std::vector<float>>>> run_probes(std::vector<ref<model_probe>> const& probes,
+                                                                     std::vector<std::vector<probe_chunk>> passes,
+                                                                     std::vector<stream_role> lanes)
+{
+    std::vector<task<std::vector<std::vector<float>>>> all;
+    for (auto const& probe : probes)
+        all.push_back(ask<&model_probe::run_woven>(probe, passes, lanes));
+    auto out = co_await when_all(std::move(all));
+    co_return out;
+}
+
+inline task<> stop_probes(std::vector<ref<model_probe>> const& probes)
+{
+    for (auto const& probe : probes)
+        co_await stop(probe);
 }
 
 } // namespace plait::test

@@ -4,6 +4,7 @@
 #include <plait/apps/bench/process.hpp>
 #include <plait/model/families/family.hpp>
 #include <plait/model/gguf.hpp>
+#include <plait/model/weights.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -36,6 +37,7 @@ engine_options options_for(model_bench const& what, unsigned threads)
     out.threads = threads;
     out.mode = what.mode;
     out.kv = what.kv;
+    out.spread = what.spread;
     out.context = std::max({what.prompt + 1, decode, short_prompt + 1});
     out.sequences = most;
     out.step_tokens = std::max<std::int64_t>(out.step_tokens, what.prompt);
@@ -49,9 +51,11 @@ std::int64_t planned_beside_weights(model_bench const& what, memory_plan const& 
 {
     auto const file = gguf_file::open(what.model);
     auto bytes = plan.total;
-    for (auto const& line : model_weights::plan(file, describe(file), what.mode))
+    auto const model = describe(file);
+    auto const parts = divide(what.spread, model.spec);
+    for (auto const& line : model_weights::plan(file, model, what.mode, parts.front()))
         bytes -= line.bytes;
-    return bytes;
+    return bytes * what.spread.ranks();
 }
 
 task<> read_into(runtime& home, engine running, std::int64_t generate, std::int64_t which, arrivals& out)

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <plait/actors/runtime.hpp>
+#include <plait/engine/rank.hpp>
+
+namespace plait {
+
+/// The devices of an engine and the ranks that live on them: one actor a device, all of which run every step.
+/// Used by one task at a time, except for run().
+class rank_group {
+public:
+    struct settings {
+        unsigned threads = 1;    ///< of the compute pool that the host's devices share
+        std::int64_t memory = 0; ///< bytes of each device
+        parallelism spread;
+        std::vector<shard> parts; ///< one a rank: divide(spread, …)
+        rank_options rank;        ///< of every rank; `part` is filled in
+    };
+
+    /// Makes the devices and the actors. Throws error(errc::invalid_argument) for threads that the runtime can't have.
+    rank_group(runtime& home, settings what);
+
+    /// Opens the model on every rank and loads it; `report` hears the part that is done, 0 … 1.
+    task<> load(std::function<void(double)> report);
+
+    /// Runs a step on every rank; gives the result of the last stage's. Throws the first failure once all have ended.
+    task<step_result> run(step_batch batch);
+
+    /// Stops the actors; returns when they and their devices are gone.
+    task<> stop();
+
+    /// For people: the kind of device, and how many.
+    std::string const& description() const noexcept { return description_; }
+
+private:
+    settings what_;
+    std::vector<ref<rank>> ranks_;
+    std::string description_;
+};
+
+} // namespace plait
