@@ -90,6 +90,14 @@ command_line parse(int count, char const* const* arguments)
         ->type_name("MODE")
         ->check(CLI::IsMember({"native", "f32"}))
         ->capture_default_str();
+    model->add_option("--tp", out.spread.tensor, "Devices that share every layer")
+        ->type_name("N")
+        ->check(CLI::Range(1, 64))
+        ->capture_default_str();
+    model->add_option("--sum-parts", out.spread.sum_parts, "Summands of a product that devices share; 0: --tp")
+        ->type_name("N")
+        ->check(CLI::Range(0, 1024))
+        ->capture_default_str();
     model->add_option("--beside", beside, "Compares with another engine's programs; may be given several times")
         ->type_name("NAME=FOLDER")
         ->allow_extra_args(false)

@@ -207,6 +207,17 @@ command_line parse(int count, char const* const* arguments, std::string const& v
         ->check(CLI::IsMember({"native", "f32"}))
         ->capture_default_str()
         ->group(machine);
+    app.add_option("--tp", out.engine.spread.tensor, "Devices that share every layer; a host device each")
+        ->type_name("N")
+        ->check(whole(1, 64))
+        ->capture_default_str()
+        ->group(machine);
+    app.add_option("--sum-parts", out.engine.spread.sum_parts,
+                   "Summands of a product that devices share; every --tp that divides N answers alike; 0: --tp")
+        ->type_name("N")
+        ->check(whole(0, 1024))
+        ->capture_default_str()
+        ->group(machine);
     app.add_flag("--plan", out.show_plan, "Prints what the memory is for, and leaves")->group(machine);
 
     command_line result;

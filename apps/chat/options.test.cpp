@@ -43,6 +43,7 @@ TEST_CASE("a model is all that has to be given")
     CHECK(s.engine.context == 0);
     CHECK(s.engine.memory == 0);
     CHECK(s.engine.sequences == 1);
+    CHECK(s.engine.spread == parallelism{});
     CHECK(s.engine.kv == kv_type::f16);
     CHECK(s.engine.mode == numerics::native);
     CHECK(!s.prompt);
@@ -82,6 +83,10 @@ TEST_CASE("every option arrives")
                                   "f32",
                                   "--memory",
                                   "1GiB",
+                                  "--tp",
+                                  "3",
+                                  "--sum-parts",
+                                  "6",
                                   "--plan",
                                   "--stop",
                                   "one",
@@ -103,6 +108,7 @@ TEST_CASE("every option arrives")
     CHECK(s.engine.kv == kv_type::q8);
     CHECK(s.engine.mode == numerics::f32);
     CHECK(s.engine.memory == std::int64_t{1} << 30);
+    CHECK(s.engine.spread == parallelism{3, 1, 6});
     CHECK(s.show_plan);
     CHECK(s.stop == std::vector<std::string>{"one", "[a,b]"});
 }

@@ -3,7 +3,8 @@
 #include <plait/actors/clock.hpp>
 #include <plait/apps/bench/model/peer.hpp>
 #include <plait/kernels/paged_kv.hpp>
-#include <plait/model/weights.hpp>
+#include <plait/model/numerics.hpp>
+#include <plait/model/shard.hpp>
 
 #include <cstdint>
 #include <filesystem>
@@ -22,6 +23,7 @@ struct model_bench {
     duration idle = std::chrono::seconds(5); ///< how long the engine idles; zero leaves the row out
     numerics mode = numerics::native;
     kv_type kv = kv_type::f16;
+    parallelism spread;
     std::vector<peer> beside; ///< measured by turns with plait
     bool json = false;
 };
