@@ -53,7 +53,7 @@ layout lay_out(gguf_file const& file, engine_options const& options)
     if (out.context > spec.context)
         throw error(errc::invalid_argument, "context: " + std::to_string(out.context) +
                                                 ", but the model was made for " + std::to_string(spec.context));
-    out.limits = {options.step_tokens, options.sequences, out.context};
+    out.limits = {options.step_tokens, options.sequences, out.context, options.spread.pipeline > 1 ? 2 : 1};
 
     check(options.spread, file, out.model);
     out.parts = divide(options.spread, spec);
@@ -180,8 +180,12 @@ task<engine> open(runtime& home, engine_options options, progress report)
     parts.home = &home;
     parts.ranks = ranks;
     parts.info = info;
-    parts.schedule = {kv_geometry_of(all.model.spec, options.kv), all.memory.pages, options.sequences,
-                      options.step_tokens, options.admit};
+    parts.schedule = {kv_geometry_of(all.model.spec, options.kv),
+                      all.memory.pages,
+                      options.sequences,
+                      options.step_tokens,
+                      options.admit,
+                      options.spread.pipeline};
     parts.options = std::move(options);
     parts.bell = std::make_shared<engine_bell>(home);
     auto bell = parts.bell;

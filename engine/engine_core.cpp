@@ -11,10 +11,6 @@ namespace plait {
 
 namespace {
 
-/// Steps that are issued before the oldest of them must be done: one runs while the tokens of the one before are handed
-/// out, so the device never waits for the host.
-constexpr std::size_t depth = 2;
-
 } // namespace
 
 /// A step between its issue and the hand-out of its tokens.
@@ -32,6 +28,7 @@ engine_core::engine_core(parts from)
     , info_(std::move(from.info))
     , options_(std::move(from.options))
     , bell_(std::move(from.bell))
+    , depth_(static_cast<std::size_t>(options_.spread.pipeline) + 1)
     , scheduler_(std::move(from.schedule),
                  options_.schedule ? options_.schedule : std::make_shared<first_come_first_served>())
 {
@@ -50,7 +47,7 @@ std::shared_ptr<answer_channel> engine_core::submit(request what)
 
     auto unread = static_cast<std::size_t>(options_.unread_pieces);
     // Beyond the limit come what the steps in flight add, and each choice's last piece.
-    auto extra = static_cast<std::size_t>(what.choices) * (depth + 3);
+    auto extra = static_cast<std::size_t>(what.choices) * (depth_ + 3);
     auto out = std::make_shared<answer_channel>(unread, extra, bell_);
     answer::settings how;
     how.choices = what.choices;
@@ -90,7 +87,7 @@ task<> engine_core::steps(scope& running)
     for (;;) {
         work_.reset();
         sweep();
-        while (in_flight_.size() < depth && issue(running)) {
+        while (in_flight_.size() < depth_ && issue(running)) {
         }
         if (!in_flight_.empty()) {
             auto oldest = in_flight_.front();

@@ -56,6 +56,9 @@ private:
     std::shared_ptr<engine_info const> info_;
     engine_options options_;
     doorbell bell_; ///< rung by readers, and by whatever here changes what could run next
+    /// Steps that are issued before the oldest of them must be done: one on each stage, and one whose tokens are handed
+    /// out meanwhile, so that no device waits for the host.
+    std::size_t depth_;
     scheduler scheduler_;
     std::deque<std::shared_ptr<flight>> in_flight_;
     event work_; ///< something changed: serve() looks again

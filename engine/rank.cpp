@@ -36,9 +36,10 @@ struct rank::frame {
     step_result result;
 };
 
-task<> rank::issue(flow& f, frame& step)
+task<> rank::issue(flow& f, frame& step, std::size_t lane)
 {
     auto& batch = step.batch;
+    auto const& part = decoder_->part();
     for (auto const& start : batch.starts)
         sampler_->start(start.slot, start.params, {batch.seen.data() + start.seen_first, start.seen_count},
                         {batch.biases.data() + start.bias_first, start.bias_count});
@@ -49,19 +50,20 @@ task<> rank::issue(flow& f, frame& step)
             step.chunks[g].push_back(
                 {chunk.first_row, chunk.rows, chunk.first_position, group.pages.data() + group.first[i]});
         }
-        if (!group.copies.empty()) ops_->copy_pages(f, {layers_of_group_[g], group.copies});
+        if (!group.copies.empty() && !layers_of_group_[g].empty())
+            ops_->copy_pages(f, {layers_of_group_[g], group.copies});
     }
     auto rows = static_cast<std::int64_t>(batch.tokens.size());
-    ops_->gather_tokens(f, {batch.tokens.data(), rows, sampler_->newest(), step.tokens.data()});
+    if (part.first()) ops_->gather_tokens(f, {batch.tokens.data(), rows, sampler_->newest(), step.tokens.data()});
     decoder_step pass;
     pass.rows = rows;
     pass.tokens = step.tokens.data();
     pass.chunks = step.chunks;
     pass.logit_row_index = batch.logit_rows.data();
     pass.logit_rows = static_cast<std::int64_t>(batch.draws.size());
-    auto* logits = co_await decoder_->forward(f, *ops_, pass);
-    // Every rank draws: all have the same logits, and the next step reads the token where it is.
-    if (!batch.draws.empty())
+    auto* logits = co_await decoder_->forward(f, *ops_, pass, lane);
+    // Every rank of the last stage draws: all have the same logits, and the next step reads the token where it is.
+    if (part.last() && !batch.draws.empty())
         sampler_->draw(f, {logits, decoder_->spec().vocabulary, batch.draws, step.result.tokens.data(),
                            step.result.logprobs.data(), step.result.top.data(), batch.top_logprobs});
 }
@@ -79,7 +81,9 @@ task<step_result> rank::run(step_batch batch)
 
     auto turn = co_await issuing_.acquire();
     weave strands(driven(), 1, {member_.tensor.get(), member_.stages.get()});
-    co_await strands.run(issue(strands[0], step));
+    // Passes take the activations by turns: where there are stages, one comes in while another goes out.
+    auto lane = passes_++ % static_cast<std::size_t>(decoder_->limits().lanes);
+    co_await strands.run(issue(strands[0], step, lane));
     turn.release();
     co_await strands[0];
     co_return std::move(step.result);

@@ -62,9 +62,10 @@ public:
 private:
     /// What a step's operations point to; it stays until their tickets have passed.
     struct frame;
-    task<> issue(flow& f, frame& step);
+    task<> issue(flow& f, frame& step, std::size_t lane);
 
     rank_membership member_;
+    std::size_t passes_ = 0;
     semaphore issuing_{1}; ///< whose step is being put on the streams
     std::unique_ptr<ops> ops_;
     std::unique_ptr<sampler> sampler_;

@@ -18,6 +18,10 @@ rank_group::rank_group(runtime& home, settings what)
     std::vector<std::vector<std::unique_ptr<communicator>>> tensor;
     for (std::int32_t stage = 0; spread.tensor > 1 && stage < spread.pipeline; ++stage)
         tensor.push_back(host::make_host_group(home, spread.tensor));
+    // Group r of `stages` has rank r of every stage.
+    std::vector<std::vector<std::unique_ptr<communicator>>> stages;
+    for (std::int32_t rank = 0; spread.pipeline > 1 && rank < spread.tensor; ++rank)
+        stages.push_back(host::make_host_group(home, spread.pipeline));
     for (std::size_t i = 0; i < what_.parts.size(); ++i) {
         auto const& part = what_.parts[i];
         auto device = std::make_unique<host::host_device>(pool, static_cast<std::size_t>(what_.memory));
@@ -26,6 +30,9 @@ rank_group::rank_group(runtime& home, settings what)
         if (!tensor.empty())
             member.tensor =
                 std::move(tensor[static_cast<std::size_t>(part.stage)][static_cast<std::size_t>(part.rank)]);
+        if (!stages.empty())
+            member.stages =
+                std::move(stages[static_cast<std::size_t>(part.rank)][static_cast<std::size_t>(part.stage)]);
         auto loop = home.new_loop("plait-gpu-" + std::to_string(i));
         ranks_.push_back(home.spawn_on<rank>(loop, std::ref(*loop), std::move(device), std::move(member)));
     }

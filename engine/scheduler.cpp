@@ -85,7 +85,7 @@ sequence_view scheduler::view(sequence const& s) const
     v.slots = s.forked ? 1 : r.choices;
     v.prompt = r.prompt;
     v.computed = s.computed;
-    v.pending = s.parked ? 0 : s.pending();
+    v.pending = s.parked || waits_for_token(s) ? 0 : s.pending();
     v.parked = s.parked;
     v.generated = s.generated();
     v.held = s.pages.tables().empty() ? 0 : static_cast<std::int64_t>(s.pages.tables().front().pages().size());
@@ -96,6 +96,11 @@ sequence_view scheduler::view(sequence const& s) const
         v.reserved = s.running ? s.reserved : reservation(r, v.slots);
     }
     return v;
+}
+
+bool scheduler::waits_for_token(sequence const& s) const noexcept
+{
+    return options_.stages > 1 && s.ahead > 0;
 }
 
 snapshot scheduler::look(time_point now)
@@ -120,6 +125,11 @@ snapshot scheduler::look(time_point now)
         if (!s->preempted && (can_give_way || (!s->parked && v.pending > 0))) views_.push_back(v);
     }
     look.free_pages -= promised_pages();
+    if (options_.stages > 1) {
+        auto running = std::ranges::count_if(sequences_, [](auto const& s) { return s->running && !s->parked; });
+        auto each = (static_cast<std::int64_t>(running) + options_.stages - 1) / options_.stages;
+        look.sequence_budget = std::clamp<std::int64_t>(each, 1, look.sequence_budget);
+    }
     look.sequences = views_;
     return look;
 }

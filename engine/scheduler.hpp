@@ -26,6 +26,9 @@ struct scheduler_options {
     std::int64_t slots = 0;       ///< sequences that run at once
     std::int64_t step_tokens = 0; ///< tokens that a step may compute
     admission admit = admission::overcommit;
+    /// Stages of a pipeline. With more than one a sequence that waits for its token takes part in no step, since that
+    /// would hold up the first stage, and those that run are spread over as many steps.
+    std::int64_t stages = 1;
 };
 
 /// A step that was issued: what to send to the ranks, and what its tokens are for.
@@ -79,6 +82,7 @@ public:
 
 private:
     snapshot look(time_point now);
+    bool waits_for_token(sequence const& s) const noexcept;
     sequence_view view(sequence const& s) const;
     static std::int64_t reservation(sequence_request const& request, std::int64_t choices) noexcept;
     std::int64_t owned_pages(sequence const& s) const noexcept;

@@ -61,6 +61,7 @@ public:
 
     model_spec const& spec() const noexcept { return spec_; }
     shard const& part() const noexcept { return part_; }
+    step_limits const& limits() const noexcept { return limits_; }
 
 private:
     struct arena;

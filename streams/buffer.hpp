@@ -1,12 +1,11 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <span>
 #include <utility>
 
 #include <plait/streams/device.hpp>
-#include <plait/streams/ticket.hpp>
+#include <plait/streams/ticket_set.hpp>
 
 namespace plait {
 
@@ -42,7 +41,7 @@ public:
     }
     ~buffer()
     {
-        if (data_ != nullptr) device_->retire(data_, bytes_, uses_);
+        if (data_ != nullptr) device_->retire(data_, bytes_, uses_.tickets());
     }
 
     std::byte* data() const noexcept { return data_; }
@@ -51,13 +50,13 @@ public:
 
     /// The operation of `t` reads or writes this memory. Only the newest ticket of each stream is kept: it covers the
     /// earlier ones. Throws error(errc::invalid_argument) beyond one stream for each role.
-    void used_by(ticket t);
+    void used_by(ticket t) { uses_.add(t); }
 
 private:
     device* device_ = nullptr;
     std::byte* data_ = nullptr;
     std::size_t bytes_ = 0;
-    std::array<ticket, stream_roles> uses_{};
+    ticket_set uses_;
 };
 
 } // namespace plait

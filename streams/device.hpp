@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <plait/streams/stream_role.hpp>
 #include <plait/streams/ticket.hpp>
 
 namespace plait {
@@ -17,16 +18,6 @@ class stream;
 
 /// What carries out the operations of a stream.
 enum class device_kind : std::uint8_t { host, cuda, simulated };
-
-/// The streams that every gpu owns. Where a device can't run two at once, the lower enumerator goes first.
-enum class stream_role : std::uint8_t {
-    urgent,        ///< computation that should overtake `compute`: decode beside a long prefill
-    compute,       ///< computation
-    communication, ///< collectives
-    copy_in,       ///< host to device
-    copy_out,      ///< device to host
-};
-inline constexpr std::size_t stream_roles = 5;
 
 /// A device: its memory and its streams. Belongs to one gpu actor; except for allocate() and deallocate(), which any
 /// thread may call, only that actor's thread touches it.

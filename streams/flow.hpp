@@ -2,6 +2,7 @@
 
 #include <plait/streams/communicator.hpp>
 #include <plait/streams/stream.hpp>
+#include <plait/streams/ticket_set.hpp>
 
 namespace plait {
 
@@ -30,8 +31,9 @@ public:
     /// The stream that the next operation goes to, with what that must follow put before it.
     stream& enter()
     {
-        where_->wait(follows_);
-        follows_ = {};
+        for (auto t : follows_.tickets())
+            where_->wait(t);
+        follows_.clear();
         return *where_;
     }
 
@@ -42,15 +44,14 @@ public:
     void issued(ticket t) noexcept { last_ = t; }
 
     /// Later operations of this flow follow `t` on the device.
-    void follow(ticket t) { enter().wait(t); }
+    void follow(ticket t) { follows_.add(t); }
 
     /// Later operations go to `next`, after all that this flow has issued so far.
     void move_to(stream& next)
     {
         if (&next == where_) return;
-        where_->wait(follows_);
         where_ = &next;
-        follows_ = last_;
+        follows_.add(last_);
     }
 
     /// Ranks that share the layers of this flow's stage, and this rank's place among them.
@@ -65,7 +66,8 @@ public:
     /// Every rank's `count` elements, in rank order, in `out`. With one rank nothing is done, and `out` must be `in`.
     [[nodiscard]] collective all_gather(element_kind element, void const* in, void* out, std::int64_t count,
                                         site where = here());
-    /// To and from the rank of another stage.
+    /// To and from the rank of another stage. They go to the copy streams, so that a pass that comes in and one that
+    /// goes out do not wait for each other.
     [[nodiscard]] collective send(element_kind element, void const* in, std::int64_t count, int stage,
                                   site where = here());
     [[nodiscard]] collective receive(element_kind element, void* out, std::int64_t count, int stage,
@@ -81,11 +83,11 @@ private:
     friend collective;
     friend weave;
 
-    collective issue(communicator& among, collective_call const& call);
+    collective issue(communicator& among, stream_role on, collective_call const& call);
 
     stream* where_;
     ticket last_;
-    ticket follows_; ///< what the next operation must follow and where_ does not yet
+    ticket_set follows_; ///< what the next operation must follow and where_ does not yet
     detail::lane* lane_ = nullptr;
 };
 

@@ -35,15 +35,18 @@ int flow::rank() const noexcept
     return group == nullptr ? 0 : group->rank();
 }
 
-/// A collective goes to the communication stream, after what this flow has issued; its ticket is taken before the turn
+/// A collective goes to a stream of its own kind, after what this flow has issued; its ticket is taken before the turn
 /// passes. What this flow issues next follows it, and the wait for it is put then: put now, it would hold up what other
 /// flows issue on the compute stream meanwhile.
-collective flow::issue(communicator& among, collective_call const& call)
+collective flow::issue(communicator& among, stream_role on, collective_call const& call)
 {
-    auto& communication = lane_->owner.on().stream_of(stream_role::communication);
-    communication.wait(follows_);
-    communication.wait(last_);
-    last_ = follows_ = among.put(communication, call);
+    auto& other = lane_->owner.on().stream_of(on);
+    for (auto t : follows_.tickets())
+        other.wait(t);
+    other.wait(last_);
+    last_ = among.put(other, call);
+    follows_.clear();
+    follows_.add(last_);
     return collective(lane_);
 }
 
@@ -60,7 +63,7 @@ collective flow::all_reduce(float const* in, float* out, std::int64_t count, std
     call.count = count;
     call.parts = parts;
     call.where = where;
-    return issue(*lane_->owner.groups().tensor, call);
+    return issue(*lane_->owner.groups().tensor, stream_role::communication, call);
 }
 
 collective flow::all_gather(element_kind element, void const* in, void* out, std::int64_t count, site where)
@@ -76,7 +79,7 @@ collective flow::all_gather(element_kind element, void const* in, void* out, std
     call.out = out;
     call.count = count;
     call.where = where;
-    return issue(*lane_->owner.groups().tensor, call);
+    return issue(*lane_->owner.groups().tensor, stream_role::communication, call);
 }
 
 collective flow::send(element_kind element, void const* in, std::int64_t count, int stage, site where)
@@ -88,7 +91,7 @@ collective flow::send(element_kind element, void const* in, std::int64_t count, 
     call.count = count;
     call.peer = stage;
     call.where = where;
-    return issue(*lane_->owner.groups().stages, call);
+    return issue(*lane_->owner.groups().stages, stream_role::copy_out, call);
 }
 
 collective flow::receive(element_kind element, void* out, std::int64_t count, int stage, site where)
@@ -100,7 +103,7 @@ collective flow::receive(element_kind element, void* out, std::int64_t count, in
     call.count = count;
     call.peer = stage;
     call.where = where;
-    return issue(*lane_->owner.groups().stages, call);
+    return issue(*lane_->owner.groups().stages, stream_role::copy_in, call);
 }
 
 collective flow::turn() noexcept

@@ -62,13 +62,16 @@ public:
     weave& operator=(weave const&) = delete;
 
     /// The flow of a lane, or of the last one.
-    flow& operator[](std::size_t lane) noexcept { return lanes_[lane < lanes_.size() ? lane : lanes_.size() - 1].strand; }
+    flow& operator[](std::size_t lane) noexcept
+    {
+        return lanes_[lane < lanes_.size() ? lane : lanes_.size() - 1].strand;
+    }
     std::size_t lanes() const noexcept { return lanes_.size(); }
 
     /// Runs one task a lane until all have ended, lane 0 first; the task of lane i issues on (*this)[i]. Returns when
-    /// everything is issued, which is before it is done. A task that throws ends its lane and aborts the groups, so that
-    /// no rank waits for what it does not issue; the first failure is thrown when all lanes have ended. Nothing here
-    /// is cancelled: a stop of the caller is not seen by the tasks.
+    /// everything is issued, which is before it is done. A task that throws ends its lane and aborts the groups, so
+    /// that no rank waits for what it does not issue; the first failure is thrown when all lanes have ended. Nothing
+    /// here is cancelled: a stop of the caller is not seen by the tasks.
     task<> run(std::vector<task<>> tasks);
     template<class... Tasks>
         requires(std::convertible_to<Tasks, task<>> && ...)

@@ -1,0 +1,118 @@
+#include <plait/actors/runtime.hpp>
+#include <plait/engine/engine.hpp>
+#include <plait/tests/support/co_test.hpp>
+#include <plait/tests/support/engine_fixture.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+using namespace plait;
+using namespace plait::test;
+
+namespace {
+
+tiny_model_options four_layers(ggml_type weights)
+{
+    tiny_model_options shape;
+    shape.layers = 4;
+    shape.width = 128;
+    shape.heads = 4;
+    shape.kv_heads = 2;
+    shape.ffn = 256;
+    shape.weights = weights;
+    return shape;
+}
+
+task<std::vector<collected>> answers_of(runtime& rt, engine_options options)
+{
+    auto running = co_await open(rt, std::move(options));
+    auto out = co_await collect_together(running, some_requests(24));
+    co_await drained(running);
+    co_await running.close();
+    co_return out;
+}
+
+std::string text_of(parallelism const& p)
+{
+    return std::to_string(p.tensor) + " x " + std::to_string(p.pipeline) + ", sums of " + std::to_string(p.sum_parts);
+}
+
+} // namespace
+
+CO_TEST_CASE("answers are the same on every number of devices, in ranks, stages and both")
+{
+    for (auto weights : {ggml_type::f32, ggml_type::q4_1}) {
+        tiny_file model(four_layers(weights));
+        auto options = tiny_engine(model.path());
+        options.threads = 2;
+        options.step_tokens = 32; // prompts come in chunks
+        options.spread = {1, 1, 4};
+        auto expected = co_await answers_of(rt, options);
+        for (auto spread : {parallelism{2, 1, 4}, {4, 1, 4}, {1, 2, 4}, {1, 4, 4}, {2, 2, 4}, {4, 3, 4}}) {
+            CAPTURE(text_of(spread));
+            options.spread = spread;
+            auto found = co_await answers_of(rt, options);
+            CHECK(found == expected);
+        }
+    }
+}
+
+CO_TEST_CASE("stages alone change no bit of an answer")
+{
+    tiny_file model(four_layers(ggml_type::q8_0));
+    auto options = tiny_engine(model.path());
+    auto expected = co_await answers_of(rt, options);
+    for (std::int32_t stages : {2, 3, 4}) {
+        options.spread.pipeline = stages;
+        auto found = co_await answers_of(rt, options);
+        CHECK(found == expected);
+    }
+}
+
+CO_TEST_CASE("each device gets its part of the memory, and the plan is of one of them")
+{
+    tiny_file model(four_layers(ggml_type::f32));
+    auto options = tiny_engine(model.path());
+    auto whole = plan(options);
+    options.spread = {2, 2};
+    auto running = co_await open(rt, options);
+    auto const& info = running.info();
+    CHECK(info.spread == parallelism{2, 2});
+    CHECK(info.memory.memory == options.memory / 4);
+    CHECK(info.memory.pages == whole.pages);
+    CHECK(info.memory.kv_bytes == whole.kv_bytes / 4);
+    CHECK(info.device.starts_with("4 × "));
+    co_await running.close();
+}
+
+CO_TEST_CASE("a model that the devices can't share is refused before anything is made")
+{
+    tiny_file model(four_layers(ggml_type::f32));
+    auto options = tiny_engine(model.path());
+    for (auto spread : {parallelism{3, 1}, {1, 5}, {2, 1, 3}}) {
+        options.spread = spread;
+        auto outcome = co_await as_result(open(rt, options));
+        CHECK(outcome.error() == errc::invalid_argument);
+    }
+}
+
+CO_TEST_CASE("many visitors come and go on ranks and stages, and every page comes back")
+{
+    tiny_file model(four_layers(ggml_type::f32));
+    auto options = tiny_engine(model.path());
+    options.kv_tokens = 400; // some have to give way
+    for (auto spread : {parallelism{2, 1}, {1, 2}, {2, 2}}) {
+        options.spread = spread;
+        auto running = co_await open(rt, options);
+        auto body = [&](scope& all) -> task<> {
+            for (std::uint64_t seed = 1; seed <= 40; ++seed)
+                all.start(visit(running, seed));
+            co_return;
+        };
+        co_await with_scope(body);
+        co_await drained(running);
+        co_await running.close();
+    }
+}
