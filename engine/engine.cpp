@@ -166,6 +166,8 @@ task<engine> open(runtime& home, engine_options options, progress report)
     what.rank.slots = options.sequences;
     what.rank.limits = all.limits;
     what.rank.instruction_set = options.instruction_set.value_or(host::best_isa());
+    what.hang_limit = options.hang_limit;
+    what.make_device = options.make_device;
     auto ranks = std::make_shared<rank_group>(home, std::move(what));
     info->device = ranks->description();
     std::function<void(double)> heard;

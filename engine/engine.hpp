@@ -40,6 +40,7 @@ struct engine_stats {
     std::int64_t free_pages = 0;
     std::int64_t pages = 0;
     std::int64_t preemptions = 0;
+    std::int64_t restarts = 0; ///< of the devices, after one was lost
     std::int64_t steps = 0;
     std::int64_t prompt_tokens = 0; ///< computed, those of recomputed prompts included
     std::int64_t generated_tokens = 0;

@@ -3,6 +3,7 @@
 #include <string>
 
 #include <plait/actors/error.hpp>
+#include <plait/actors/timeout.hpp>
 #include <plait/engine/engine_core.hpp>
 #include <plait/engine/policies/ordered.hpp>
 #include <plait/engine/prompt.hpp>
@@ -91,9 +92,9 @@ task<> engine_core::steps(scope& running)
         }
         if (!in_flight_.empty()) {
             auto oldest = in_flight_.front();
-            co_await oldest->done.wait();
+            co_await end_of(*oldest);
             in_flight_.pop_front();
-            retire(*oldest);
+            co_await retire(*oldest);
             continue;
         }
         if (closing_ && scheduler_.sequences().empty()) co_return;
@@ -127,6 +128,19 @@ task<> engine_core::expire(std::shared_ptr<answer> late, time_point at)
     work_.set();
 }
 
+/// Waits for the oldest step. Ranks that wait for each other notice by themselves that one hangs; here it is noticed
+/// where nobody waits for it.
+task<> engine_core::end_of(flight& oldest)
+{
+    auto wait = [](event& done) -> task<> { co_await done.wait(); };
+    auto ended = co_await as_result(timeout(home_.clock(), 2 * options_.hang_limit, wait(oldest.done)));
+    if (oldest.done.is_set()) co_return;
+    if (ended.error() != errc::deadline_exceeded) std::rethrow_exception(ended.failure());
+    co_await ranks_->abandon(
+        std::make_exception_ptr(error(errc::device_lost, "a step that has not ended in twice the hang limit")));
+    co_await oldest.done.wait();
+}
+
 task<> engine_core::run_step(std::shared_ptr<flight> step)
 {
     auto batch = std::move(step->step.batch);
@@ -157,13 +171,37 @@ bool engine_core::issue(scope& running)
     return true;
 }
 
-void engine_core::retire(flight& step)
+/// A device is lost, or a policy has made a bad plan: only the first can be mended. All steps in flight end, since the
+/// ranks are of one group; what ran waits again, with the tokens that its reader has, and is computed anew on devices
+/// that are made anew.
+task<> engine_core::recover(std::exception_ptr why)
+{
+    while (!in_flight_.empty()) {
+        auto next = in_flight_.front();
+        co_await end_of(*next);
+        in_flight_.pop_front();
+        scheduler_.abandon(next->step);
+    }
+    if (code_of(why) == errc::bad_plan || restarts_ >= options_.restarts) {
+        fail_all(why);
+        co_return;
+    }
+    ++restarts_;
+    ++counters_.restarts;
+    for (auto const& s : scheduler_.restart_all())
+        s->owner->preempted();
+    auto made = co_await as_result(ranks_->restart());
+    if (made.failure()) fail_all(made.failure());
+}
+
+task<> engine_core::retire(flight& step)
 {
     if (step.failure) {
         scheduler_.abandon(step.step);
-        fail_all(step.failure);
-        return;
+        co_await recover(step.failure);
+        co_return;
     }
+    restarts_ = 0;
     auto at = now();
     ++counters_.steps;
     counters_.prompt_tokens += step.prompt_tokens;

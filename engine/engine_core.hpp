@@ -43,9 +43,11 @@ private:
     task<> steps(scope& running);
     task<> watch();
     task<> expire(std::shared_ptr<answer> late, time_point at);
+    task<> end_of(flight& oldest);
     task<> run_step(std::shared_ptr<flight> step);
     bool issue(scope& running);
-    void retire(flight& step);
+    task<> retire(flight& step);
+    task<> recover(std::exception_ptr why);
     void sweep();
     void fail_all(std::exception_ptr why);
     void end_answer(answer& a, finish_reason why);
@@ -66,6 +68,7 @@ private:
     scope* scope_ = nullptr;
     bool closing_ = false;
     bool draining_ = false;
+    std::int32_t restarts_ = 0; ///< since the last step that was done
     std::exception_ptr failed_;
     engine_stats counters_;
 };

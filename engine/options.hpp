@@ -13,8 +13,14 @@
 #include <plait/kernels/paged_kv.hpp>
 #include <plait/model/numerics.hpp>
 #include <plait/model/shard.hpp>
+#include <plait/streams/device.hpp>
+#include <plait/streams/host/compute_pool.hpp>
 
 namespace plait {
+
+/// Makes the device of rank `rank`, with `memory` bytes; what is a host device shares `pool` with the others.
+using device_maker = std::function<std::unique_ptr<device>(std::size_t rank, std::shared_ptr<host::compute_pool> pool,
+                                                           std::size_t memory)>;
 
 /// What an engine runs and how much it may use. Every 0 means: plait decides.
 struct engine_options {
@@ -33,6 +39,12 @@ struct engine_options {
     admission admit = admission::overcommit;
     std::shared_ptr<policy> schedule;         ///< null: first come, first served
     std::optional<host::isa> instruction_set; ///< none: the best that the processor has
+    /// How often in a row the devices are made again after one was lost, and the requests that ran are replayed on
+    /// them: their readers see a pause. A step that is done begins the count anew. After that the engine fails.
+    std::int32_t restarts = 3;
+    /// A device that keeps another one waiting for longer, or a step for twice as long, is lost.
+    duration hang_limit = std::chrono::minutes(5);
+    device_maker make_device; ///< null: host devices
 };
 
 /// How far open() has come.

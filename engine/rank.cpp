@@ -83,9 +83,12 @@ task<step_result> rank::run(step_batch batch)
     weave strands(driven(), 1, {member_.tensor.get(), member_.stages.get()});
     // Passes take the activations by turns: where there are stages, one comes in while another goes out.
     auto lane = passes_++ % static_cast<std::size_t>(decoder_->limits().lanes);
-    co_await strands.run(issue(strands[0], step, lane));
+    auto issued = co_await as_result(strands.run(issue(strands[0], step, lane)));
     turn.release();
-    co_await strands[0];
+    // Also when not all was issued: what was put points into this frame.
+    auto done = co_await as_result(strands[0].operator co_await());
+    std::move(issued).value();
+    std::move(done).value();
     co_return std::move(step.result);
 }
 

@@ -59,6 +59,9 @@ public:
     /// next begins, in the order of the calls, so that all ranks issue the same.
     task<step_result> run(step_batch batch);
 
+    /// Gives up what is in flight: the device fails with `why`, and so does every run().
+    void abandon(std::exception_ptr why) { dev().abort(why); }
+
 private:
     /// What a step's operations point to; it stays until their tickets have passed.
     struct frame;

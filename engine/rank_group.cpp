@@ -9,22 +9,45 @@
 
 namespace plait {
 
+namespace {
+
+std::unique_ptr<device> make_host_device(std::size_t, std::shared_ptr<host::compute_pool> pool, std::size_t memory)
+{
+    return std::make_unique<host::host_device>(std::move(pool), memory);
+}
+
+} // namespace
+
 rank_group::rank_group(runtime& home, settings what)
-    : what_(std::move(what))
+    : home_(home)
+    , what_(std::move(what))
+    , pool_(std::make_shared<host::compute_pool>(home, what_.threads))
+{
+    if (!what_.make_device) what_.make_device = make_host_device;
+    make();
+}
+
+void rank_group::make()
 {
     auto const& spread = what_.spread;
-    auto pool = std::make_shared<host::compute_pool>(home, what_.threads);
+    host::host_group_options how;
+    how.hang_limit = what_.hang_limit;
+    how.fabric = host::make_host_fabric();
+    auto group = [&](std::string name, std::int32_t size) {
+        how.name = std::move(name);
+        return host::make_host_group(home_, size, how);
+    };
     // Group s of `tensor` has the ranks that share the layers of stage s.
     std::vector<std::vector<std::unique_ptr<communicator>>> tensor;
     for (std::int32_t stage = 0; spread.tensor > 1 && stage < spread.pipeline; ++stage)
-        tensor.push_back(host::make_host_group(home, spread.tensor));
+        tensor.push_back(group("the ranks of stage " + std::to_string(stage), spread.tensor));
     // Group r of `stages` has rank r of every stage.
     std::vector<std::vector<std::unique_ptr<communicator>>> stages;
     for (std::int32_t rank = 0; spread.pipeline > 1 && rank < spread.tensor; ++rank)
-        stages.push_back(host::make_host_group(home, spread.pipeline));
+        stages.push_back(group("the stages of rank " + std::to_string(rank), spread.pipeline));
     for (std::size_t i = 0; i < what_.parts.size(); ++i) {
         auto const& part = what_.parts[i];
-        auto device = std::make_unique<host::host_device>(pool, static_cast<std::size_t>(what_.memory));
+        auto device = what_.make_device(i, pool_, static_cast<std::size_t>(what_.memory));
         if (description_.empty()) description_ = device->description();
         rank_membership member;
         if (!tensor.empty())
@@ -33,10 +56,11 @@ rank_group::rank_group(runtime& home, settings what)
         if (!stages.empty())
             member.stages =
                 std::move(stages[static_cast<std::size_t>(part.rank)][static_cast<std::size_t>(part.stage)]);
-        auto loop = home.new_loop("plait-gpu-" + std::to_string(i));
-        ranks_.push_back(home.spawn_on<rank>(loop, std::ref(*loop), std::move(device), std::move(member)));
+        auto loop = home_.new_loop("plait-gpu-" + std::to_string(i));
+        ranks_.push_back(home_.spawn_on<rank>(loop, std::ref(*loop), std::move(device), std::move(member)));
     }
-    if (what_.parts.size() > 1) description_ = std::to_string(what_.parts.size()) + " × " + description_;
+    if (what_.parts.size() > 1 && !description_.starts_with(std::to_string(what_.parts.size()) + " × "))
+        description_ = std::to_string(what_.parts.size()) + " × " + description_;
 }
 
 task<> rank_group::load(std::function<void(double)> report)
@@ -72,10 +96,24 @@ task<step_result> rank_group::run(step_batch batch)
     co_return std::move(results[answering]);
 }
 
+task<> rank_group::abandon(std::exception_ptr why)
+{
+    for (auto const& r : ranks_)
+        (void)co_await as_result(tell<&rank::abandon>(r, why)); // one that has gone needs no telling
+}
+
+task<> rank_group::restart()
+{
+    co_await stop();
+    make();
+    co_await load({});
+}
+
 task<> rank_group::stop()
 {
     for (auto const& r : ranks_)
         co_await plait::stop(r);
+    ranks_.clear();
 }
 
 } // namespace plait

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <plait/actors/runtime.hpp>
+#include <plait/engine/options.hpp>
 #include <plait/engine/rank.hpp>
 
 namespace plait {
@@ -20,6 +21,8 @@ public:
         parallelism spread;
         std::vector<shard> parts; ///< one a rank: divide(spread, …)
         rank_options rank;        ///< of every rank; `part` is filled in
+        duration hang_limit{};    ///< of the groups
+        device_maker make_device; ///< null: host devices
     };
 
     /// Makes the devices and the actors. Throws error(errc::invalid_argument) for threads that the runtime can't have.
@@ -31,6 +34,13 @@ public:
     /// Runs a step on every rank; gives the result of the last stage's. Throws the first failure once all have ended.
     task<step_result> run(step_batch batch);
 
+    /// Gives up what is in flight: every device fails with `why`, and every run() throws it or what it led to.
+    task<> abandon(std::exception_ptr why);
+
+    /// Makes everything anew and loads it, after a device was lost: what was there is stopped first. No run() is under
+    /// way.
+    task<> restart();
+
     /// Stops the actors; returns when they and their devices are gone.
     task<> stop();
 
@@ -38,7 +48,11 @@ public:
     std::string const& description() const noexcept { return description_; }
 
 private:
+    void make();
+
+    runtime& home_;
     settings what_;
+    std::shared_ptr<host::compute_pool> pool_;
     std::vector<ref<rank>> ranks_;
     std::string description_;
 };

@@ -333,6 +333,18 @@ void scheduler::abandon(issued_step const& step)
     leave(step);
 }
 
+std::vector<std::shared_ptr<sequence>> scheduler::restart_all()
+{
+    std::vector<std::shared_ptr<sequence>> out;
+    for (auto const& s : sequences_) {
+        if (!s->running) continue;
+        s->preempted = true;
+        left_step(*s);
+        out.push_back(s);
+    }
+    return out;
+}
+
 void scheduler::end(sequence& s)
 {
     if (s.over) return;

@@ -66,6 +66,10 @@ public:
     /// A step failed: as retire(), without tokens.
     void abandon(issued_step const& step);
 
+    /// What the devices held is gone, and no step is in flight: every running sequence waits again, to be computed from
+    /// its first token. Returns them.
+    std::vector<std::shared_ptr<sequence>> restart_all();
+
     /// `s` takes part in no further step.
     void end(sequence& s);
 
