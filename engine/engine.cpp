@@ -17,12 +17,16 @@ namespace {
 /// Part of what the system has available that plait plans with when nobody says how much: the rest is the host's.
 constexpr double memory_share = 0.8;
 
+/// A step notes in the bits of a number which lanes one reads from.
+constexpr std::int64_t most_lanes = 32;
+
 /// What the header of a file and the options decide together, before anything is loaded.
 struct layout {
     described_model model;
     std::vector<shard> parts; ///< one a rank
     memory_plan memory;       ///< of the rank with the least room
     step_limits limits;
+    std::int64_t lanes = 1;
     std::int64_t context = 0;
 };
 
@@ -45,6 +49,7 @@ layout lay_out(gguf_file const& file, engine_options const& options)
     require_not_negative("context", options.context);
     require_not_negative("kv_tokens", options.kv_tokens);
     require_not_negative("queue", options.queue);
+    require_not_negative("lanes", options.lanes);
 
     layout out;
     out.model = describe(file);
@@ -53,7 +58,10 @@ layout lay_out(gguf_file const& file, engine_options const& options)
     if (out.context > spec.context)
         throw error(errc::invalid_argument, "context: " + std::to_string(out.context) +
                                                 ", but the model was made for " + std::to_string(spec.context));
-    out.limits = {options.step_tokens, options.sequences, out.context, options.spread.pipeline > 1 ? 2 : 1};
+    out.lanes = options.lanes > 0 ? options.lanes : options.spread.tensor > 1 ? 2 : 1;
+    if (out.lanes > most_lanes) throw error(errc::invalid_argument, "lanes: " + std::to_string(out.lanes));
+    out.limits = {options.step_tokens, options.sequences, out.context,
+                  options.spread.pipeline > 1 ? 2 * out.lanes : out.lanes};
 
     check(options.spread, file, out.model);
     out.parts = divide(options.spread, spec);
@@ -187,7 +195,9 @@ task<engine> open(runtime& home, engine_options options, progress report)
                       options.sequences,
                       options.step_tokens,
                       options.admit,
-                      options.spread.pipeline};
+                      options.spread.pipeline,
+                      all.lanes,
+                      options.costs};
     parts.options = std::move(options);
     parts.bell = std::make_shared<engine_bell>(home);
     auto bell = parts.bell;

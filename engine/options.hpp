@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include <plait/engine/costs.hpp>
 #include <plait/engine/policy.hpp>
 #include <plait/engine/scheduler.hpp>
 #include <plait/kernels/host/isa.hpp>
@@ -37,7 +38,10 @@ struct engine_options {
     std::int64_t queue = 1024;        ///< requests that may wait; more are refused with errc::overloaded
     std::int64_t unread_pieces = 64;  ///< pieces that a reader may leave before its sequence waits for it
     admission admit = admission::overcommit;
-    std::shared_ptr<policy> schedule;         ///< null: first come, first served
+    std::shared_ptr<policy> schedule; ///< null: first come, first served
+    /// Passes that a step may be divided into, each with activations of its own; 0: two where ranks share layers.
+    std::int64_t lanes = 0;
+    std::shared_ptr<cost_model const> costs;  ///< what policies choose lanes by; null: they take one
     std::optional<host::isa> instruction_set; ///< none: the best that the processor has
     /// How often in a row the devices are made again after one was lost, and the requests that ran are replayed on
     /// them: their readers see a pause. A step that is done begins the count anew. After that the engine fails.

@@ -9,8 +9,11 @@
 #include <vector>
 
 #include <plait/actors/clock.hpp>
+#include <plait/streams/stream_role.hpp>
 
 namespace plait {
+
+class cost_model;
 
 using sequence_id = std::uint64_t;
 
@@ -48,6 +51,8 @@ struct snapshot {
     std::int64_t free_pages = 0;              ///< pages that are neither used nor reserved
     std::int64_t coming_slots = 0;            ///< slots that the steps in flight will free
     std::int64_t coming_pages = 0;            ///< pages that the steps in flight will free
+    std::int64_t lanes = 1;                   ///< that a step may have
+    cost_model const* costs = nullptr;        ///< what lanes are worth; null: one lane is best
     std::span<sequence_view const> sequences; ///< in order of arrival
 };
 
@@ -56,9 +61,15 @@ struct step_plan {
     struct entry {
         sequence_id id = 0;
         std::int64_t tokens = 0; ///< 1 … pending; all of them samples the next token
+        std::int32_t lane = 0;
     };
+    /// A sequence has one entry, or one in each of several lanes, in ascending order: chunks that follow each other.
     std::vector<entry> entries;
     std::vector<sequence_id> preempt; ///< running sequences that give their pages back and are recomputed later
+    /// The lanes, as the streams that they compute on: compute or urgent. Each is a pass of its own; the passes take
+    /// turns at their collectives, so that one computes while the other's sums are under way. Empty: one lane. How a
+    /// step is divided changes no bit of an answer.
+    std::vector<stream_role> lanes;
 };
 
 /// Decides what each step computes. Derive, or pass any callable of the same shape to engine_options::policy.
@@ -73,7 +84,8 @@ struct policy {
 std::unique_ptr<policy> make_policy(std::function<step_plan(snapshot const&)> next);
 
 /// Throws error(errc::bad_plan), naming what is wrong, unless `plan` keeps to the budgets of `now`: sequences known and
-/// named once, tokens within pending, the token, sequence, slot and page budgets.
+/// named once, or in ascending lanes, tokens within pending, lanes that there are, the token, sequence, slot and page
+/// budgets.
 void check(step_plan const& plan, snapshot const& now);
 
 } // namespace plait

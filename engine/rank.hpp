@@ -65,11 +65,13 @@ public:
 private:
     /// What a step's operations point to; it stays until their tickets have passed.
     struct frame;
-    task<> issue(flow& f, frame& step, std::size_t lane);
+    void prepare_step(flow& f, frame& step);
+    task<> issue(flow& f, frame& step, std::size_t lane, std::size_t space);
 
     rank_membership member_;
-    std::size_t passes_ = 0;
-    semaphore issuing_{1}; ///< whose step is being put on the streams
+    std::size_t next_space_ = 0; ///< the decoder's, in turn
+    ticket_set newest_;          ///< the ends of the last step's lanes
+    semaphore issuing_{1};       ///< whose step is being put on the streams
     std::unique_ptr<ops> ops_;
     std::unique_ptr<sampler> sampler_;
     std::optional<gguf_file> file_; ///< while loading

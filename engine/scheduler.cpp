@@ -109,6 +109,8 @@ snapshot scheduler::look(time_point now)
     look.now = now;
     look.token_budget = options_.step_tokens;
     look.sequence_budget = options_.slots;
+    look.lanes = options_.lanes;
+    look.costs = options_.costs.get();
     look.free_slots = free_slots();
     look.free_pages = free_pages();
     auto coming = [&](sequence const& s, std::int64_t pages) {
@@ -211,8 +213,28 @@ issued_step scheduler::build(step_plan const& plan)
     step.batch.groups.resize(pools_.size());
     for (auto& group : step.batch.groups)
         group.first.push_back(0);
-    for (auto const& entry : plan.entries)
-        add_rows(step, find(entry.id), entry.tokens);
+    std::unordered_map<sequence_id, std::uint32_t> written; // bit i: by lane i
+    auto end_of = [](auto const& list) { return static_cast<std::uint32_t>(list.size()); };
+    auto& batch = step.batch;
+    auto lanes = std::max<std::size_t>(1, plan.lanes.size());
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+        auto& pass = batch.passes.emplace_back();
+        auto bit = std::uint32_t{1} << (batch.passes.size() - 1);
+        if (!plan.lanes.empty()) pass.where = plan.lanes[lane];
+        pass.rows.first = end_of(batch.tokens);
+        pass.chunks.first = end_of(batch.chunks);
+        pass.draws.first = end_of(batch.draws);
+        for (auto const& entry : plan.entries) {
+            if (entry.lane != static_cast<std::int32_t>(lane)) continue;
+            pass.reads |= written[entry.id];
+            written[entry.id] |= bit;
+            add_rows(step, find(entry.id), entry.tokens);
+        }
+        pass.rows.count = end_of(batch.tokens) - pass.rows.first;
+        pass.chunks.count = end_of(batch.chunks) - pass.chunks.first;
+        pass.draws.count = end_of(batch.draws) - pass.draws.first;
+        if (pass.rows.count == 0) batch.passes.pop_back(); // nobody is in this lane
+    }
     return step;
 }
 
@@ -229,14 +251,18 @@ void scheduler::add_rows(issued_step& step, std::shared_ptr<sequence> const& s, 
         group.first.push_back(static_cast<std::uint32_t>(group.pages.size()));
         group.copies.insert(group.copies.end(), copies[g].begin(), copies[g].end());
     }
-    batch.chunks.push_back({static_cast<std::int32_t>(batch.tokens.size()), static_cast<std::int32_t>(tokens),
-                            static_cast<std::int32_t>(s->computed)});
+    auto row = batch.tokens.size() - batch.passes.back().rows.first;
+    batch.chunks.push_back(
+        {static_cast<std::int32_t>(row), static_cast<std::int32_t>(tokens), static_cast<std::int32_t>(s->computed)});
     for (std::int64_t i = s->computed; i < s->computed + tokens; ++i)
         batch.tokens.push_back(i < static_cast<std::int64_t>(s->tokens.size()) ? s->tokens[static_cast<std::size_t>(i)]
                                                                                : -1 - s->slots.front());
     s->computed += tokens;
-    ++s->in_flight;
-    step.members.push_back(s);
+    auto again = batch.passes.size() > 1 && std::ranges::find(step.members, s) != step.members.end();
+    if (!again) {
+        ++s->in_flight;
+        step.members.push_back(s);
+    }
     if (s->computed == s->total()) add_draws(step, s);
 }
 
@@ -305,7 +331,7 @@ void scheduler::add_draw(issued_step& step, std::shared_ptr<sequence> const& s)
         start.bias_count = static_cast<std::uint32_t>(s->request->biases.size());
         batch.starts.push_back(start);
     }
-    batch.logit_rows.push_back(static_cast<std::int32_t>(batch.tokens.size()) - 1);
+    batch.logit_rows.push_back(static_cast<std::int32_t>(batch.tokens.size() - batch.passes.back().rows.first) - 1);
     batch.draws.push_back({slot, static_cast<std::int32_t>(s->total())});
     batch.top_logprobs = std::max(batch.top_logprobs, s->request->sampling.top_logprobs);
     step.draws.push_back(s);

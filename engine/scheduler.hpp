@@ -29,6 +29,8 @@ struct scheduler_options {
     /// Stages of a pipeline. With more than one a sequence that waits for its token takes part in no step, since that
     /// would hold up the first stage, and those that run are spread over as many steps.
     std::int64_t stages = 1;
+    std::int64_t lanes = 1;                  ///< that a step may have
+    std::shared_ptr<cost_model const> costs; ///< what policies see of it; may be null
 };
 
 /// A step that was issued: what to send to the ranks, and what its tokens are for.

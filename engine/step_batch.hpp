@@ -5,6 +5,7 @@
 
 #include <plait/kernels/sampler.hpp>
 #include <plait/kv/page_table.hpp>
+#include <plait/streams/stream_role.hpp>
 
 namespace plait {
 
@@ -13,7 +14,20 @@ namespace plait {
 struct step_batch {
     step_batch() = default; // not an aggregate: it is passed through awaits (docs/compilers.md)
 
-    /// Consecutive tokens of one sequence: rows [first_row, first_row + rows) at positions from first_position.
+    /// A range of the arrays below.
+    struct range {
+        std::uint32_t first = 0, count = 0;
+    };
+
+    /// What one lane computes: some rows, chunks and draws, which follow those of the lane before.
+    struct pass {
+        stream_role where = stream_role::compute;
+        range rows, chunks, draws;
+        std::uint32_t reads = 0; ///< bit i: lane i has earlier chunks of one of its sequences
+    };
+
+    /// Consecutive tokens of one sequence: rows [first_row, first_row + rows) of its pass, at positions from
+    /// first_position.
     struct chunk {
         std::int32_t first_row = 0;
         std::int32_t rows = 0;
@@ -35,10 +49,11 @@ struct step_batch {
         std::vector<page_copy> copies; ///< before anything else
     };
 
+    std::vector<pass> passes;         ///< one a lane
     std::vector<std::int32_t> tokens; ///< one a row: an id, or -1 - slot for the slot's newest token
     std::vector<chunk> chunks;
     std::vector<group_pages> groups;
-    std::vector<std::int32_t> logit_rows; ///< rows whose logits are drawn from, one for each of `draws`
+    std::vector<std::int32_t> logit_rows; ///< rows of their pass whose logits are drawn from, one for each of `draws`
     std::vector<draw_row> draws;
     std::vector<slot_start> starts;
     std::vector<seen_token> seen;

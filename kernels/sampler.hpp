@@ -30,6 +30,7 @@ struct draw_args {
     float* logprobs = nullptr;      ///< one a row
     token_logprob* top = nullptr;   ///< top_stride a row, best first; unused entries have token -1
     std::int64_t top_stride = 0;
+    std::size_t lane = 0; ///< draws of two lanes are under way at a time; their slots differ
 };
 
 /// The sampling state of the sequences that run on a device: for each slot the parameters, the tokens that penalties

@@ -1,10 +1,13 @@
 #include <plait/actors/runtime.hpp>
+#include <plait/engine/costs.hpp>
 #include <plait/engine/engine.hpp>
+#include <plait/engine/policies/ordered.hpp>
 #include <plait/tests/support/co_test.hpp>
 #include <plait/tests/support/engine_fixture.hpp>
 
 #include <doctest/doctest.h>
 
+#include <random>
 #include <string>
 #include <vector>
 
@@ -114,5 +117,82 @@ CO_TEST_CASE("many visitors come and go on ranks and stages, and every page come
         co_await with_scope(body);
         co_await drained(running);
         co_await running.close();
+    }
+}
+
+namespace {
+
+/// Divides every step into lanes at random: sequences here and there, chunks of a prompt over several.
+class lanes_at_random final : public policy {
+public:
+    explicit lanes_at_random(std::uint32_t seed)
+        : random_(seed)
+    {
+    }
+
+    step_plan next(snapshot const& now) override
+    {
+        auto whole = first_come_first_served().next(now);
+        step_plan plan;
+        plan.preempt = whole.preempt;
+        auto lanes = 1 + random_() % static_cast<std::size_t>(now.lanes);
+        for (std::size_t i = 0; i < lanes; ++i)
+            plan.lanes.push_back(random_() % 3 == 0 ? stream_role::urgent : stream_role::compute);
+        for (auto const& entry : whole.entries) {
+            auto left = entry.tokens;
+            for (auto lane = random_() % lanes; left > 0; ++lane) {
+                auto last = lane + 1 == lanes;
+                auto count = last ? left : 1 + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(left));
+                plan.entries.push_back({entry.id, count, static_cast<std::int32_t>(lane)});
+                left -= count;
+            }
+        }
+        return plan;
+    }
+
+private:
+    std::mt19937 random_;
+};
+
+} // namespace
+
+CO_TEST_CASE("however a policy divides its steps into lanes, answers are the same")
+{
+    tiny_file model(four_layers(ggml_type::q4_1));
+    auto options = tiny_engine(model.path());
+    options.step_tokens = 40;
+    options.spread = {1, 1, 2};
+    auto expected = co_await answers_of(rt, options);
+    options.lanes = 4;
+    for (auto spread : {parallelism{1, 1, 2}, {2, 1, 2}, {2, 2, 2}})
+        for (std::uint32_t seed = 1; seed <= 6; ++seed) {
+            CAPTURE(seed);
+            options.spread = spread;
+            options.schedule = std::make_shared<lanes_at_random>(seed);
+            auto found = co_await answers_of(rt, options);
+            CHECK(found == expected);
+        }
+}
+
+CO_TEST_CASE("answers are the same whatever a cost model makes of the steps")
+{
+    tiny_file model(four_layers(ggml_type::f32));
+    auto options = tiny_engine(model.path());
+    options.step_tokens = 40;
+    options.spread = {2, 1};
+    auto expected = co_await answers_of(rt, options);
+    using namespace std::chrono_literals;
+    struct alternating final : cost_model {
+        mutable int asked = 0;
+        duration fused(step_shape const&) const override { return 2ms; }
+        duration split(step_shape const&) const override { return ++asked % 2 == 0 ? 1ms : 3ms; }
+        duration beside(step_shape const&) const override { return 1500us; }
+    };
+    for (auto const& costs : {std::shared_ptr<cost_model const>(std::make_shared<alternating>()),
+                              std::shared_ptr<cost_model const>(std::make_shared<linear_costs>(
+                                  linear_costs::line{1us, 1us}, linear_costs::line{1ms, 1ms}, 4))}) {
+        options.costs = costs;
+        auto found = co_await answers_of(rt, options);
+        CHECK(found == expected);
     }
 }

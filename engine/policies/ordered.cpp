@@ -2,6 +2,7 @@
 #include <tuple>
 
 #include <plait/engine/policies/ordered.hpp>
+#include <plait/engine/policies/weaving.hpp>
 
 namespace plait {
 
@@ -94,6 +95,7 @@ step_plan plan_in_order(snapshot const& now, std::vector<sequence_view const*> c
             --count;
         take(s, count);
     }
+    choose_lanes(plan, now);
     return plan;
 }
 

@@ -15,6 +15,7 @@ namespace plait {
 /// 3. A waiting sequence starts when there are slots and pages for its whole prompt and its first token. Until it does,
 ///    none behind it starts; those that run go on.
 /// 4. A sequence whose reader is behind gives way to whoever needs its slot or its pages: reading slowly harms nobody.
+/// 5. The step is divided into lanes where that makes it shorter (choose_lanes).
 step_plan plan_in_order(snapshot const& now, std::vector<sequence_view const*> const& order);
 
 /// First come, first served.

@@ -1,3 +1,4 @@
+#include <deque>
 #include <unordered_map>
 #include <vector>
 
@@ -43,6 +44,8 @@ public:
 
     void draw(flow& f, draw_args const& args) override
     {
+        while (params_.size() <= args.lane)
+            params_.emplace_back();
         call c{this, args, sample_};
         host::put(f, prepare, c);
         host::put(f, sample, c);
@@ -65,10 +68,11 @@ private:
         if (part.index != 0) return;
         // Filled in when the draw runs, not when it is put on the stream: a step in flight before it still adds to what
         // the penalties count.
-        c.self->params_.resize(c.args.rows.size());
+        auto& rows = c.self->params_[c.args.lane];
+        rows.resize(c.args.rows.size());
         for (std::size_t i = 0; i < c.args.rows.size(); ++i) {
             auto const& s = c.self->slot_of(c.args.rows[i]);
-            auto& params = c.self->params_[i];
+            auto& params = rows[i];
             params = s.params;
             params.position = c.args.rows[i].position;
             params.seen = s.seen.data();
@@ -85,7 +89,7 @@ private:
         args.rows = static_cast<std::int64_t>(c.args.rows.size());
         args.vocabulary = c.args.vocabulary;
         args.stride = c.args.vocabulary;
-        args.params = c.self->params_.data();
+        args.params = c.self->params_[c.args.lane].data();
         args.tokens = c.args.tokens;
         args.logprobs = c.args.logprobs;
         args.top = c.args.top;
@@ -112,7 +116,7 @@ private:
     decltype(host::attention_table::sample) sample_;
     std::vector<slot_state> slots_;
     std::vector<std::int32_t> newest_;
-    std::vector<sample_params> params_; // of the rows of the draw that is running
+    std::deque<std::vector<sample_params>> params_; // of each lane: of the rows of the draw that is running
 };
 
 } // namespace
