@@ -41,4 +41,11 @@ std::int64_t bytes_of(element_kind kind) noexcept
     return kind == element_kind::u8 ? 1 : 4;
 }
 
+operation_info info_of(collective_call const& call, int ranks) noexcept
+{
+    auto const whole = call.kind == collective_kind::all_gather || call.kind == collective_kind::reduce_scatter;
+    auto const elements = call.count * (whole ? ranks : 1);
+    return {name(call.kind).data(), elements * bytes_of(call.element), 0}; // the names are literals
+}
+
 } // namespace plait

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <plait/actors/site.hpp>
+#include <plait/streams/operation_info.hpp>
 #include <plait/streams/ticket.hpp>
 
 #include <cstdint>
@@ -34,6 +35,9 @@ struct collective_call {
     std::int32_t peer = 0; ///< broadcast: the root; send, receive: the other rank
     site where;            ///< of the call, for messages
 };
+
+/// Its bytes are those of the larger of a rank's `in`, one part of it, and `out`, in a group of `ranks`.
+operation_info info_of(collective_call const& call, int ranks) noexcept;
 
 /// Collectives among the ranks of a group, one object a rank. All ranks put the same collectives in the same order; a
 /// group that is made to check (streams/host/host_group.hpp) names the two places that disagree. Used by the gpu that

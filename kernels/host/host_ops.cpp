@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include <plait/kernels/host/numbers.hpp>
+#include <plait/kernels/host/op_info.hpp>
 #include <plait/kernels/ops.hpp>
 #include <plait/streams/host/host_stream.hpp>
 
@@ -70,8 +71,7 @@ void join_columns(join_columns_args const& args, share part)
     auto [first, last] = part.range(args.rows);
     for (auto row = first; row < last; ++row)
         for (std::int32_t r = 0; r < args.ranks; ++r)
-            std::memcpy(args.out + (row * args.ranks + r) * args.cols,
-                        args.shards + (r * args.rows + row) * args.cols,
+            std::memcpy(args.out + (row * args.ranks + r) * args.cols, args.shards + (r * args.rows + row) * args.cols,
                         static_cast<std::size_t>(args.cols) * sizeof(float));
 }
 
@@ -83,24 +83,30 @@ public:
     {
     }
 
-    void pack(flow& f, pack_args const& args) override { host::put(f, plait::pack, args); }
-    void widen(flow& f, widen_args const& args) override { host::put(f, plait::widen, args); }
+    void pack(flow& f, pack_args const& args) override { put(f, plait::pack, args); }
+    void widen(flow& f, widen_args const& args) override { put(f, plait::widen, args); }
     void quantise(flow& f, quantise_args const& args) override
     {
-        host::put(f, quantise_rows, quantise_call{args.x, products_.quantise_row});
+        host::put(f, host::info_of(args), quantise_rows, quantise_call{args.x, products_.quantise_row});
     }
-    void gather_tokens(flow& f, gather_tokens_args const& args) override { host::put(f, gather, args); }
-    void embed(flow& f, embed_args const& args) override { host::put(f, others_.embed, args); }
-    void rms_norm(flow& f, rms_norm_args const& args) override { host::put(f, others_.rms_norm, args); }
-    void product(flow& f, product_args const& args) override { host::put(f, products_.product, args); }
-    void gated(flow& f, gated_args const& args) override { host::put(f, products_.gated, args); }
-    void rope_and_store(flow& f, rope_args const& args) override { host::put(f, others_.rope_and_store, args); }
-    void attention(flow& f, attention_args const& args) override { host::put(f, others_.attention, args); }
-    void add(flow& f, add_args const& args) override { host::put(f, plait::add, args); }
-    void join_columns(flow& f, join_columns_args const& args) override { host::put(f, plait::join_columns, args); }
-    void copy_pages(flow& f, copy_page_args const& args) override { host::put(f, others_.copy_page, args); }
+    void gather_tokens(flow& f, gather_tokens_args const& args) override { put(f, gather, args); }
+    void embed(flow& f, embed_args const& args) override { put(f, others_.embed, args); }
+    void rms_norm(flow& f, rms_norm_args const& args) override { put(f, others_.rms_norm, args); }
+    void product(flow& f, product_args const& args) override { put(f, products_.product, args); }
+    void gated(flow& f, gated_args const& args) override { put(f, products_.gated, args); }
+    void rope_and_store(flow& f, rope_args const& args) override { put(f, others_.rope_and_store, args); }
+    void attention(flow& f, attention_args const& args) override { put(f, others_.attention, args); }
+    void add(flow& f, add_args const& args) override { put(f, plait::add, args); }
+    void join_columns(flow& f, join_columns_args const& args) override { put(f, plait::join_columns, args); }
+    void copy_pages(flow& f, copy_page_args const& args) override { put(f, others_.copy_page, args); }
 
 private:
+    template<class Args>
+    static void put(flow& f, void (*op)(Args const&, share), Args const& args)
+    {
+        host::put(f, host::info_of(args), op, args);
+    }
+
     host::product_table const& products_;
     host::attention_table const& others_;
 };

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include <plait/kernels/host/attention_ops.hpp>
+#include <plait/kernels/host/op_info.hpp>
 #include <plait/kernels/sampler.hpp>
 #include <plait/streams/host/host_stream.hpp>
 
@@ -47,9 +48,9 @@ public:
         while (params_.size() <= args.lane)
             params_.emplace_back();
         call c{this, args, sample_};
-        host::put(f, prepare, c);
-        host::put(f, sample, c);
-        host::put(f, record, c);
+        host::put(f, {"prepare_draw"}, prepare, c);
+        host::put(f, host::info_of(args), sample, c);
+        host::put(f, {"record_draw"}, record, c);
     }
 
     std::int32_t const* newest() const noexcept override { return newest_.data(); }

@@ -33,13 +33,6 @@ private:
     std::size_t index_;
 };
 
-/// Bytes of the larger of a rank's two sides.
-std::int64_t bytes_of(collective_call const& call, int ranks) noexcept
-{
-    auto const whole = call.kind == collective_kind::all_gather || call.kind == collective_kind::reduce_scatter;
-    return call.count * bytes_of(call.element) * (whole ? ranks : 1);
-}
-
 } // namespace
 
 group_core::group_core(runtime& rt, int size, host_group_options options)
@@ -169,7 +162,7 @@ void group_core::arrive(round& r, std::size_t side, compute_pool& pool) noexcept
             return;
         }
         if (!options_.check && !agrees(r)) return;
-        due = detail::later(now, options_.link.time_of(bytes_of(r.calls[0], size())));
+        due = detail::later(now, options_.link.time_of(info_of(r.calls[0], size()).bytes));
         r.at = round::stage::running;
         r.carrying.lock();
     }

@@ -27,7 +27,7 @@ public:
         auto* const where = dynamic_cast<host_stream*>(&on);
         require(where != nullptr, call, "not on a stream of a host device");
         require(where->bell()->is_open(), call, "on a device from which its gpu has taken no flow yet");
-        return where->put(group_->enter(rank_, *where, call));
+        return where->put(info_of(call, size()), group_->enter(rank_, *where, call));
     }
 
     void abort(std::exception_ptr why) noexcept override { group_->abort(std::move(why)); }

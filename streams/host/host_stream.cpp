@@ -4,7 +4,7 @@ namespace plait::host {
 
 meeting::~meeting() = default;
 
-ticket host_stream::put(std::shared_ptr<meeting> with)
+ticket host_stream::put(operation_info const& info, std::shared_ptr<meeting> with)
 {
     auto t = issue();
     if (failure()) {
@@ -12,6 +12,7 @@ ticket host_stream::put(std::shared_ptr<meeting> with)
         return t;
     }
     auto& e = queue_.emplace_back();
+    e.info = info;
     e.with = std::move(with);
     e.value = t.value();
     return t;

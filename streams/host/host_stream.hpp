@@ -12,6 +12,7 @@
 #include <plait/streams/host/compute_pool.hpp>
 #include <plait/streams/host/doorbell.hpp>
 #include <plait/streams/host/meeting.hpp>
+#include <plait/streams/operation_info.hpp>
 #include <plait/streams/stream.hpp>
 
 namespace plait::host {
@@ -32,11 +33,12 @@ public:
     /// Puts `op(arguments, share)` on the queue. The arguments are copied; what they point to must live until the
     /// ticket has passed. `Args` is trivially copyable: a plan is data, so nothing is owned by a queued operation.
     template<class Args>
-    ticket put(void (*op)(Args const&, share), Args const& arguments)
+    ticket put(operation_info const& info, void (*op)(Args const&, share), Args const& arguments)
     {
         static_assert(std::is_trivially_copyable_v<Args> && sizeof(Args) <= argument_bytes);
         if (failure()) return issue();
         auto& e = queue_.emplace_back();
+        e.info = info;
         e.function = reinterpret_cast<void (*)()>(op);
         e.invoke = [](entry const& self, compute_pool& pool) noexcept {
             pool.run(
@@ -55,7 +57,7 @@ public:
     }
 
     /// Puts a meeting on the queue: the ticket passes when it is over.
-    ticket put(std::shared_ptr<meeting> with);
+    ticket put(operation_info const& info, std::shared_ptr<meeting> with);
 
     std::shared_ptr<doorbell> const& bell() const noexcept { return bell_; }
 
@@ -74,6 +76,7 @@ private:
         std::shared_ptr<meeting> with;                                  // null: a wait
         bool arrived = false;                                           // of a meeting: the stream has come to it
         ticket after;                                                   // of a wait: what it waits for
+        operation_info info;                                            // not of a wait
         std::uint64_t value = 0;
         alignas(16) std::array<std::byte, argument_bytes> arguments;
     };
@@ -87,9 +90,15 @@ private:
 
 /// Puts a host operation on a flow's stream, which must be a stream of a host device.
 template<class Args>
+void put(flow& f, operation_info const& info, void (*op)(Args const&, share),
+         std::type_identity_t<Args> const& arguments)
+{
+    f.issued(static_cast<host_stream&>(f.enter()).put(info, op, arguments));
+}
+template<class Args>
 void put(flow& f, void (*op)(Args const&, share), std::type_identity_t<Args> const& arguments)
 {
-    f.issued(static_cast<host_stream&>(f.enter()).put(op, arguments));
+    put(f, {}, op, arguments);
 }
 
 } // namespace plait::host

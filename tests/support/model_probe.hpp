@@ -97,7 +97,8 @@ public:
         auto issue = [this](flow& f, pass& p, std::size_t space) -> task<> {
             auto* logits = co_await decoder_->forward(f, *ops_, p.step, space);
             // Taken out by the device: the next pass in this lane uses them up.
-            host::put(f, copy_logits, logits_copy{logits, p.logits.data(), p.logits.size()});
+            host::put(f, {"copy_logits", static_cast<std::int64_t>(8 * p.logits.size())}, copy_logits,
+                      logits_copy{logits, p.logits.data(), p.logits.size()});
         };
         std::vector<task<>> all;
         for (std::size_t i = 0; i < passes.size(); ++i)
