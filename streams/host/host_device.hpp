@@ -1,11 +1,11 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <memory>
 
 #include <plait/streams/device.hpp>
 #include <plait/streams/host/host_stream.hpp>
+#include <plait/streams/host/mapped_memory.hpp>
 
 namespace plait::host {
 
@@ -21,18 +21,17 @@ public:
     device_kind kind() const noexcept override { return device_kind::host; }
     std::string description() const override;
     stream& stream_of(stream_role role) noexcept override { return streams_[static_cast<std::size_t>(role)]; }
-    std::byte* allocate(std::size_t bytes) override;
-    void deallocate(std::byte* memory, std::size_t bytes) noexcept override;
+    std::byte* allocate(std::size_t bytes) override { return memory_.allocate(bytes); }
+    void deallocate(std::byte* memory, std::size_t bytes) noexcept override { memory_.deallocate(memory, bytes); }
     bool poll() override;
     void driven_by(event_loop& home) noexcept override { bell_->open(home); }
 
     /// Bytes that are handed out now.
-    std::size_t allocated() const noexcept { return allocated_.load(std::memory_order_relaxed); }
+    std::size_t allocated() const noexcept { return memory_.allocated(); }
 
 private:
     std::shared_ptr<compute_pool> pool_;
-    std::size_t memory_limit_;
-    std::atomic<std::size_t> allocated_ = 0;
+    mapped_memory memory_;
     std::shared_ptr<doorbell> bell_ = std::make_shared<doorbell>();
     std::array<host_stream, stream_roles> streams_{host_stream(bell_), host_stream(bell_), host_stream(bell_),
                                                    host_stream(bell_), host_stream(bell_)};

@@ -37,14 +37,26 @@ bool host_stream::runnable() const noexcept
 void host_stream::run_next(compute_pool& pool)
 {
     auto& head = queue_.front();
-    auto value = head.value;
     if (head.invoke != nullptr) head.invoke(head, pool);
     if (head.with && !std::exchange(head.arrived, true)) {
         head.with->arrive(pool);
         if (!head.with->over()) return;
     }
+    skip_next();
+}
+
+void host_stream::skip_next() noexcept
+{
+    auto value = queue_.front().value;
     queue_.pop_front();
     advance(value);
+}
+
+head_kind host_stream::head() const noexcept
+{
+    auto const& head = queue_.front();
+    if (head.invoke != nullptr) return head_kind::operation;
+    return head.with ? head_kind::meeting : head_kind::wait;
 }
 
 void host_stream::drop() noexcept

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -16,6 +17,9 @@
 #include <plait/streams/stream.hpp>
 
 namespace plait::host {
+
+/// What may stand at the head of a host_stream.
+enum class head_kind : std::uint8_t { operation, meeting, wait };
 
 /// A stream of the host device: a queue of plain functions with their arguments, run in order on the compute pool, and
 /// of meetings with other devices.
@@ -67,7 +71,14 @@ public:
     /// Runs what is at the head; runnable() must hold.
     void run_next(compute_pool& pool);
 
+    /// Takes the operation at the head off as if it had run.
+    void skip_next() noexcept;
+
     bool empty() const noexcept { return queue_.empty(); }
+
+    /// What is at the head of a queue that is not empty. Its ticket's value is completed() + 1.
+    head_kind head() const noexcept;
+    operation_info const& head_info() const noexcept { return queue_.front().info; }
 
 private:
     struct entry {
