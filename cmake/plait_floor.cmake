@@ -7,7 +7,7 @@ include_guard(GLOBAL)
 #   ctest entry for each test file, named <name>/<file> and labelled with the floor.
 #   LINKS are what the floor's headers need, PRIVATE_LINKS only its sources.
 #   A file under a folder called avx2/ or avx512/ is compiled for that instruction set, and only it; such files must
-#   be reached through run-time dispatch. Folders called cuda/ and sim/ are built by their own rules.
+#   be reached through run-time dispatch. Folders called cuda/ are built by their own rules.
 #   Every `*.fuzz.cpp` is a libFuzzer program of its own (PLAIT_FUZZ).
 function(plait_floor name)
     cmake_parse_arguments(PARSE_ARGV 1 floor "" "" "LINKS;PRIVATE_LINKS;TEST_LINKS")

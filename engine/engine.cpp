@@ -166,6 +166,7 @@ task<engine> open(runtime& home, engine_options options, progress report)
     what.threads = threads;
     what.memory = all.memory.memory;
     what.spread = options.spread;
+    what.simulated = options.simulated;
     what.parts = all.parts;
     what.rank.model = options.model;
     what.rank.mode = options.mode;

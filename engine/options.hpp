@@ -10,6 +10,7 @@
 #include <plait/engine/costs.hpp>
 #include <plait/engine/policy.hpp>
 #include <plait/engine/scheduler.hpp>
+#include <plait/engine/simulated_devices.hpp>
 #include <plait/kernels/host/isa.hpp>
 #include <plait/kernels/paged_kv.hpp>
 #include <plait/model/numerics.hpp>
@@ -19,7 +20,8 @@
 
 namespace plait {
 
-/// Makes the device of rank `rank`, with `memory` bytes; what is a host device shares `pool` with the others.
+/// Makes the device of rank `rank`, with `memory` bytes; host devices share `pool`, which is null where devices are
+/// simulated.
 using device_maker = std::function<std::unique_ptr<device>(std::size_t rank, std::shared_ptr<host::compute_pool> pool,
                                                            std::size_t memory)>;
 
@@ -48,7 +50,10 @@ struct engine_options {
     std::int32_t restarts = 3;
     /// A device that keeps another one waiting for longer, or a step for twice as long, is lost.
     duration hang_limit = std::chrono::minutes(5);
-    device_maker make_device; ///< null: host devices
+    device_maker make_device; ///< null: host devices, or `simulated` ones
+    /// Run on simulated devices, which take their memory and their tokens from the host and their time from a model of
+    /// cost; `threads` is not used. None: on the host.
+    std::optional<simulated_devices> simulated;
 };
 
 /// How far open() has come.

@@ -11,9 +11,16 @@ namespace plait {
 
 namespace {
 
-std::unique_ptr<device> make_host_device(std::size_t, std::shared_ptr<host::compute_pool> pool, std::size_t memory)
+device_maker maker_of(runtime& home, std::optional<simulated_devices> const& simulated)
 {
-    return std::make_unique<host::host_device>(std::move(pool), memory);
+    if (simulated)
+        return [&home, how = simulated->each](std::size_t, std::shared_ptr<host::compute_pool> const&,
+                                              std::size_t memory) -> std::unique_ptr<device> {
+            return std::make_unique<sim::sim_device>(home, memory, how);
+        };
+    return [](std::size_t, std::shared_ptr<host::compute_pool> pool, std::size_t memory) -> std::unique_ptr<device> {
+        return std::make_unique<host::host_device>(std::move(pool), memory);
+    };
 }
 
 } // namespace
@@ -21,9 +28,9 @@ std::unique_ptr<device> make_host_device(std::size_t, std::shared_ptr<host::comp
 rank_group::rank_group(runtime& home, settings what)
     : home_(home)
     , what_(std::move(what))
-    , pool_(std::make_shared<host::compute_pool>(home, what_.threads))
 {
-    if (!what_.make_device) what_.make_device = make_host_device;
+    if (!what_.simulated) pool_ = std::make_shared<host::compute_pool>(home, what_.threads);
+    if (!what_.make_device) what_.make_device = maker_of(home, what_.simulated);
     make();
 }
 
@@ -32,6 +39,7 @@ void rank_group::make()
     auto const& spread = what_.spread;
     host::host_group_options how;
     how.hang_limit = what_.hang_limit;
+    if (what_.simulated) how.link = what_.simulated->link;
     how.fabric = host::make_host_fabric();
     auto group = [&](std::string name, std::int32_t size) {
         how.name = std::move(name);

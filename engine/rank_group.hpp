@@ -2,12 +2,14 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <plait/actors/runtime.hpp>
 #include <plait/engine/options.hpp>
 #include <plait/engine/rank.hpp>
+#include <plait/engine/simulated_devices.hpp>
 
 namespace plait {
 
@@ -19,10 +21,11 @@ public:
         unsigned threads = 1;    ///< of the compute pool that the host's devices share
         std::int64_t memory = 0; ///< bytes of each device
         parallelism spread;
-        std::vector<shard> parts; ///< one a rank: divide(spread, …)
-        rank_options rank;        ///< of every rank; `part` is filled in
-        duration hang_limit{};    ///< of the groups
-        device_maker make_device; ///< null: host devices
+        std::vector<shard> parts;                   ///< one a rank: divide(spread, …)
+        rank_options rank;                          ///< of every rank; `part` is filled in
+        duration hang_limit{};                      ///< of the groups
+        std::optional<simulated_devices> simulated; ///< instead of the host's
+        device_maker make_device;                   ///< null: host devices, or simulated ones
     };
 
     /// Makes the devices and the actors. Throws error(errc::invalid_argument) for threads that the runtime can't have.

@@ -12,6 +12,7 @@ class stream;
 class ticket;
 class weave;
 struct collective_call;
+struct operation_info;
 struct rank_groups;
 struct share;
 
