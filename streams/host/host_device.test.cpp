@@ -307,7 +307,7 @@ CO_TEST_CASE("a device that fails wakes who waits, with the reason, and runs not
             co_return;
         };
         auto all = [&](scope& s) -> task<> {
-            s.start(wait(on_copy.where().last()));
+            s.start(wait(on_copy.enter().last()));
             s.start(wait(f.last()));
             s.start(fail());
             co_return;
@@ -322,7 +322,7 @@ CO_TEST_CASE("a device that fails wakes who waits, with the reason, and runs not
         host::put(f, run_append, append{&seen, 3});
         on_copy.follow(f.last());
         co_await wait(f.last());
-        co_await wait(on_copy.where().last());
+        co_await wait(on_copy.enter().last());
         CHECK(heard.size() == 4);
         memory = buffer(device, 100);
         memory.used_by(f.last());

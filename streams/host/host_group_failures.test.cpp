@@ -47,7 +47,7 @@ collective_call to(collective_call call, int peer)
 
 ticket put(test_gpu& g, communicator& c, collective_call const& call)
 {
-    return c.put(g.flow_on(stream_role::communication).where(), call);
+    return c.put(g.flow_on(stream_role::communication).enter(), call);
 }
 
 host::host_group_options checked(std::string name = "tp")
@@ -297,6 +297,7 @@ TEST_CASE("an abort ends what travels and what waits, and what is put later, wit
             put(g, c, all_reduce(&memory[2 + i], 2));
             auto f = g.flow_on(stream_role::compute);
             f.follow(g.dev().stream_of(stream_role::communication).last());
+            f.enter();
             auto last = co_await as_result(t.operator co_await());
             CHECK(text_of(last) == "first");
             CHECK(clock.now().time_since_epoch() == 500ms);

@@ -170,7 +170,7 @@ task<> make_turns(runtime& rt, test_gpu& g, int rank, program const& p, memory& 
                   std::function<task<>(std::size_t turn)> before = {})
 {
     std::mt19937 random(static_cast<std::uint32_t>(seed * 8 + static_cast<std::uint64_t>(rank)));
-    auto& stream = g.flow_on(stream_role::communication).where();
+    auto& stream = g.flow_on(stream_role::communication).enter();
     auto const& turns = p.turns[static_cast<std::size_t>(rank)];
     for (std::size_t i = 0; i < turns.size(); ++i) {
         auto const delay = random() % 4;
