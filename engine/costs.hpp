@@ -13,6 +13,7 @@ struct step_shape {
 };
 
 /// What a step would take, by how it is divided into lanes. Policies compare; only the order of the figures matters.
+/// Replicas of an engine ask it from several threads.
 class cost_model {
 public:
     virtual ~cost_model();

@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include <plait/actors/ask.hpp>
 #include <plait/actors/error.hpp>
+#include <plait/actors/when_all.hpp>
 #include <plait/engine/engine.hpp>
 #include <plait/engine/engine_core.hpp>
 #include <plait/engine/prompt.hpp>
@@ -11,6 +13,20 @@
 #include <plait/streams/host/host_memory.hpp>
 
 namespace plait {
+
+engine_stats& operator+=(engine_stats& sum, engine_stats const& more)
+{
+    sum.running += more.running;
+    sum.waiting += more.waiting;
+    sum.free_pages += more.free_pages;
+    sum.pages += more.pages;
+    sum.preemptions += more.preemptions;
+    sum.restarts += more.restarts;
+    sum.steps += more.steps;
+    sum.prompt_tokens += more.prompt_tokens;
+    sum.generated_tokens += more.generated_tokens;
+    return sum;
+}
 
 namespace {
 
@@ -50,6 +66,9 @@ layout lay_out(gguf_file const& file, engine_options const& options)
     require_not_negative("kv_tokens", options.kv_tokens);
     require_not_negative("queue", options.queue);
     require_not_negative("lanes", options.lanes);
+    require_positive("replicas", options.replicas);
+    if (options.schedule && options.replicas > 1)
+        throw error(errc::invalid_argument, "schedule: a policy of one replica; several need make_schedule");
 
     layout out;
     out.model = describe(file);
@@ -71,7 +90,7 @@ layout lay_out(gguf_file const& file, engine_options const& options)
     for (auto const& part : out.parts) {
         if (part.rank > 0) continue; // as the first of its stage
         memory_request request;
-        request.memory = all / options.spread.ranks();
+        request.memory = all / (options.replicas * options.spread.ranks());
         request.fixed = model_weights::plan(file, out.model, options.mode, part);
         for (auto& line : decoder::plan(part_of(spec, part), part, out.limits))
             request.fixed.push_back(std::move(line));
@@ -91,6 +110,7 @@ std::shared_ptr<engine_info> describe_engine(gguf_file const& file, layout const
     info->spec = all.model.spec;
     info->memory = all.memory;
     info->spread = options.spread;
+    info->replicas = options.replicas;
     info->context = all.context;
     info->text = std::make_shared<tokenizer>(read_vocabulary(file));
     if (static_cast<std::int64_t>(info->text->size()) != all.model.spec.vocabulary)
@@ -105,40 +125,83 @@ std::shared_ptr<engine_info> describe_engine(gguf_file const& file, layout const
 
 /// What the last handle of an engine destroys.
 struct last_handle {
-    doorbell bell;
+    std::vector<doorbell> bells; ///< of each replica
     ~last_handle()
     {
-        bell->abandoned.store(true, std::memory_order_release);
-        bell->ring();
+        for (auto const& bell : bells) {
+            bell->abandoned.store(true, std::memory_order_release);
+            bell->ring();
+        }
     }
 };
 
+/// Loads all replicas side by side; `report` hears the part of all that is done.
+task<> load(std::vector<std::shared_ptr<rank_group>> const& replicas, progress const& report)
+{
+    std::vector<double> done(replicas.size(), 0);
+    std::vector<task<>> all;
+    for (std::size_t i = 0; i < replicas.size(); ++i) {
+        std::function<void(double)> heard = [&, i](double part) {
+            done[i] = part;
+            double sum = 0;
+            for (auto one : done)
+                sum += one;
+            if (report) report({load_progress::phase::loading, sum / static_cast<double>(done.size())});
+        };
+        all.push_back(replicas[i]->load(std::move(heard)));
+    }
+    co_await when_all(std::move(all));
+}
+
 } // namespace
 
-engine::engine(runtime& home, std::shared_ptr<engine_info const> info, ref<engine_core> core,
+engine::engine(runtime& home, std::shared_ptr<engine_info const> info, std::vector<ref<engine_core>> cores,
                std::shared_ptr<void> last)
     : home_(&home)
     , info_(std::move(info))
-    , core_(std::move(core))
+    , cores_(std::move(cores))
     , last_(std::move(last))
 {
 }
 
+task<ref<engine_core>> engine::least_loaded() const
+{
+    auto best = cores_.front();
+    auto least = std::numeric_limits<std::int64_t>::max();
+    for (auto const& core : cores_) {
+        if (cores_.size() == 1) break;
+        auto load = co_await ask<&engine_core::load>(core);
+        if (load < least) {
+            least = load;
+            best = core;
+        }
+    }
+    co_return best;
+}
+
 task<generation> engine::submit(request what) const
 {
-    auto channel = co_await ask<&engine_core::submit>(core_, std::move(what));
+    auto core = co_await least_loaded();
+    auto channel = co_await ask<&engine_core::submit>(core, std::move(what));
     co_return generation(std::move(channel));
 }
 
 task<> engine::close(bool drain) const
 {
-    co_await ask<&engine_core::close>(core_, drain);
+    std::vector<task<>> all;
+    for (auto const& core : cores_)
+        all.push_back(ask<&engine_core::close>(core, drain));
+    co_await when_all(std::move(all));
 }
 
 task<engine_stats> engine::stats() const
 {
-    auto stats = co_await ask<&engine_core::stats>(core_);
-    co_return stats;
+    engine_stats sum;
+    for (auto const& core : cores_) {
+        auto one = co_await ask<&engine_core::stats>(core);
+        sum += one;
+    }
+    co_return sum;
 }
 
 std::vector<std::int32_t> engine::encode_chat(std::span<chat_message const> messages) const
@@ -163,10 +226,9 @@ task<engine> open(runtime& home, engine_options options, progress report)
     auto const all_threads = home.has_threads() ? runtime::available_cpus() : 1U;
     auto threads = options.threads == 0 ? all_threads : options.threads;
     rank_group::settings what;
-    what.threads = threads;
+    if (!options.simulated) what.pool = std::make_shared<host::compute_pool>(home, threads);
     what.memory = all.memory.memory;
     what.spread = options.spread;
-    what.simulated = options.simulated;
     what.parts = all.parts;
     what.rank.model = options.model;
     what.rank.mode = options.mode;
@@ -176,37 +238,44 @@ task<engine> open(runtime& home, engine_options options, progress report)
     what.rank.limits = all.limits;
     what.rank.instruction_set = options.instruction_set.value_or(host::best_isa());
     what.hang_limit = options.hang_limit;
+    what.simulated = options.simulated;
     what.make_device = options.make_device;
-    auto ranks = std::make_shared<rank_group>(home, std::move(what));
-    info->device = ranks->description();
-    std::function<void(double)> heard;
-    if (report) heard = [&report](double part) { report({load_progress::phase::loading, part}); };
-    auto loaded = co_await as_result(ranks->load(std::move(heard)));
+    std::vector<std::shared_ptr<rank_group>> replicas;
+    for (std::int32_t i = 0; i < options.replicas; ++i)
+        replicas.push_back(std::make_shared<rank_group>(home, what));
+    info->device = replicas.front()->description();
+    auto loaded = co_await as_result(load(replicas, report));
     if (loaded.failure()) {
-        co_await ranks->stop();
+        for (auto const& ranks : replicas)
+            co_await ranks->stop();
         std::rethrow_exception(loaded.failure());
     }
 
     engine_core::parts parts;
     parts.home = &home;
-    parts.ranks = ranks;
     parts.info = info;
-    parts.schedule = {kv_geometry_of(all.model.spec, options.kv),
-                      all.memory.pages,
-                      options.sequences,
-                      options.step_tokens,
-                      options.admit,
-                      options.spread.pipeline,
-                      all.lanes,
-                      options.costs};
+    parts.schedule.kv = kv_geometry_of(all.model.spec, options.kv);
+    parts.schedule.pages = all.memory.pages;
+    parts.schedule.slots = options.sequences;
+    parts.schedule.step_tokens = options.step_tokens;
+    parts.schedule.admit = options.admit;
+    parts.schedule.stages = options.spread.pipeline;
+    parts.schedule.lanes = all.lanes;
+    parts.schedule.costs = options.costs;
     parts.options = std::move(options);
-    parts.bell = std::make_shared<engine_bell>(home);
-    auto bell = parts.bell;
-    auto core = home.spawn<engine_core>(std::move(parts));
-    co_await tell<&engine_core::serve>(core);
-    auto last = std::make_shared<last_handle>(bell);
+    std::vector<ref<engine_core>> cores;
+    auto last = std::make_shared<last_handle>();
+    for (auto& ranks : replicas) {
+        parts.ranks = std::move(ranks);
+        parts.bell = std::make_shared<engine_bell>(home);
+        if (parts.options.make_schedule) parts.options.schedule = parts.options.make_schedule();
+        last->bells.push_back(parts.bell);
+        auto core = home.spawn<engine_core>(parts);
+        co_await tell<&engine_core::serve>(core);
+        cores.push_back(std::move(core));
+    }
     if (report) report({load_progress::phase::ready, 1});
-    co_return engine(home, info, core, last);
+    co_return engine(home, info, std::move(cores), last);
 }
 
 } // namespace plait

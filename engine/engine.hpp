@@ -25,6 +25,7 @@ class engine_core;
 struct engine_info {
     model_spec spec;
     parallelism spread;
+    std::int32_t replicas = 1;
     memory_plan memory;       ///< of each device; where they differ, of the one with the least room
     std::string device;       ///< for people
     std::int64_t context = 0; ///< tokens of the longest sequence
@@ -45,8 +46,11 @@ struct engine_stats {
     std::int64_t prompt_tokens = 0; ///< computed, those of recomputed prompts included
     std::int64_t generated_tokens = 0;
 };
+/// Of several replicas together.
+engine_stats& operator+=(engine_stats& sum, engine_stats const& more);
 
-/// A loaded model that answers requests, many at once. A handle: copies name the same engine. The engine runs on the
+/// A loaded model that answers requests, many at once. Of several replicas the one with the fewest requests takes the
+/// next. A handle: copies name the same engine. The engine runs on the
 /// runtime that it was opened on, which must outlive it; destroying the last handle cancels what still runs.
 class engine {
 public:
@@ -76,12 +80,14 @@ public:
 
 private:
     friend task<engine> open(runtime& home, engine_options options, progress report);
-    engine(runtime& home, std::shared_ptr<engine_info const> info, ref<engine_core> core, std::shared_ptr<void> last);
+    engine(runtime& home, std::shared_ptr<engine_info const> info, std::vector<ref<engine_core>> cores,
+           std::shared_ptr<void> last);
+    task<ref<engine_core>> least_loaded() const;
 
     runtime* home_ = nullptr;
     std::shared_ptr<engine_info const> info_;
-    ref<engine_core> core_;
-    std::shared_ptr<void> last_; ///< what the last handle destroys: closes the engine
+    std::vector<ref<engine_core>> cores_; ///< one a replica
+    std::shared_ptr<void> last_;          ///< what the last handle destroys: closes the engine
 };
 
 /// Opens a model: reads the header, plans the memory, refuses what cannot fit and loads.

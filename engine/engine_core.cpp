@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include <plait/actors/error.hpp>
@@ -264,6 +265,12 @@ task<> engine_core::close(bool drain)
     work_.set();
     bell_->ring();
     co_await closed_.wait();
+}
+
+std::int64_t engine_core::load() const
+{
+    if (closing_) return std::numeric_limits<std::int64_t>::max() - 1;
+    return static_cast<std::int64_t>(scheduler_.sequences().size());
 }
 
 engine_stats engine_core::stats() const

@@ -33,6 +33,8 @@ public:
     std::shared_ptr<answer_channel> submit(request what);
     task<> close(bool drain);
     engine_stats stats() const;
+    /// Requests' choices that are not over; of one that takes no requests, more than any has.
+    std::int64_t load() const;
 
     /// Runs until the engine is closed and everything is given back.
     task<> serve();

@@ -29,6 +29,7 @@ using device_maker = std::function<std::unique_ptr<device>(std::size_t rank, std
 struct engine_options {
     std::filesystem::path model;      ///< a GGUF file
     parallelism spread;               ///< over how many devices, and how; on the host each is a device of its own
+    std::int32_t replicas = 1;        ///< of all that: each answers requests by itself, with its own weights and pages
     unsigned threads = 0;             ///< of the compute pool; 0: the processors that this process may use
     numerics mode = numerics::native; ///< f32 is the reference, slower and larger
     kv_type kv = kv_type::f16;        ///< how keys and values are stored
@@ -41,6 +42,8 @@ struct engine_options {
     std::int64_t unread_pieces = 64;  ///< pieces that a reader may leave before its sequence waits for it
     admission admit = admission::overcommit;
     std::shared_ptr<policy> schedule; ///< null: first come, first served
+    /// Instead of `schedule` where there are several replicas: each has a policy of its own.
+    std::function<std::shared_ptr<policy>()> make_schedule;
     /// Passes that a step may be divided into, each with activations of its own; 0: two where ranks share layers.
     std::int64_t lanes = 0;
     std::shared_ptr<cost_model const> costs;  ///< what policies choose lanes by; null: they take one

@@ -29,7 +29,6 @@ rank_group::rank_group(runtime& home, settings what)
     : home_(home)
     , what_(std::move(what))
 {
-    if (!what_.simulated) pool_ = std::make_shared<host::compute_pool>(home, what_.threads);
     if (!what_.make_device) what_.make_device = maker_of(home, what_.simulated);
     make();
 }
@@ -55,7 +54,7 @@ void rank_group::make()
         stages.push_back(group("the stages of rank " + std::to_string(rank), spread.pipeline));
     for (std::size_t i = 0; i < what_.parts.size(); ++i) {
         auto const& part = what_.parts[i];
-        auto device = what_.make_device(i, pool_, static_cast<std::size_t>(what_.memory));
+        auto device = what_.make_device(i, what_.pool, static_cast<std::size_t>(what_.memory));
         if (description_.empty()) description_ = device->description();
         rank_membership member;
         if (!tensor.empty())

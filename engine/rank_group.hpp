@@ -18,8 +18,8 @@ namespace plait {
 class rank_group {
 public:
     struct settings {
-        unsigned threads = 1;    ///< of the compute pool that the host's devices share
-        std::int64_t memory = 0; ///< bytes of each device
+        std::shared_ptr<host::compute_pool> pool; ///< that the host's devices share; null where they are simulated
+        std::int64_t memory = 0;                  ///< bytes of each device
         parallelism spread;
         std::vector<shard> parts;                   ///< one a rank: divide(spread, …)
         rank_options rank;                          ///< of every rank; `part` is filled in
@@ -55,7 +55,6 @@ private:
 
     runtime& home_;
     settings what_;
-    std::shared_ptr<host::compute_pool> pool_;
     std::vector<ref<rank>> ranks_;
     std::string description_;
 };

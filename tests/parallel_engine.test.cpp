@@ -90,6 +90,47 @@ CO_TEST_CASE("each device gets its part of the memory, and the plan is of one of
     co_await running.close();
 }
 
+CO_TEST_CASE("replicas share out the requests, and answer alike")
+{
+    tiny_file model(four_layers(ggml_type::f32));
+    auto options = tiny_engine(model.path());
+    options.sequences = 4; // of each
+    auto expected = co_await answers_of(rt, options);
+    auto alone = plan(options);
+    options.replicas = 3;
+    options.spread = {1, 2};
+    options.make_schedule = [] { return std::make_shared<shortest_prefill_first>(); };
+    auto running = co_await open(rt, options);
+    CHECK(running.info().replicas == 3);
+    CHECK(running.info().memory.memory == options.memory / 6);
+    auto found = co_await collect_together(running, some_requests(24));
+    CHECK(found == expected);
+    // Requests that stay: each replica gets its share of them.
+    std::vector<generation> held;
+    for (int i = 0; i < 12; ++i) {
+        auto one = co_await running.submit(ask_for("stay", 200));
+        held.push_back(std::move(one));
+    }
+    for (auto& one : held)
+        co_await one.next();
+    auto all = co_await running.stats();
+    CHECK(all.running == 12); // 4 on each of 3
+    CHECK(all.pages == 3 * alone.pages);
+    held.clear();
+    co_await drained(running);
+    co_await running.close();
+}
+
+CO_TEST_CASE("a policy is not shared by replicas")
+{
+    tiny_file model(four_layers(ggml_type::f32));
+    auto options = tiny_engine(model.path());
+    options.schedule = std::make_shared<first_come_first_served>();
+    options.replicas = 2;
+    auto outcome = co_await as_result(open(rt, options));
+    CHECK(outcome.error() == errc::invalid_argument);
+}
+
 CO_TEST_CASE("a model that the devices can't share is refused before anything is made")
 {
     tiny_file model(four_layers(ggml_type::f32));

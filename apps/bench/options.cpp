@@ -94,6 +94,14 @@ command_line parse(int count, char const* const* arguments)
         ->type_name("N")
         ->check(CLI::Range(1, 64))
         ->capture_default_str();
+    model->add_option("--pp", out.spread.pipeline, "Stages of layers that follow each other")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1024))
+        ->capture_default_str();
+    model->add_option("--replicas", out.replicas, "Of all that; requests are shared out")
+        ->type_name("N")
+        ->check(CLI::Range(1, 64))
+        ->capture_default_str();
     model->add_option("--sum-parts", out.spread.sum_parts, "Summands of a product that devices share; 0: --tp")
         ->type_name("N")
         ->check(CLI::Range(0, 1024))

@@ -212,6 +212,16 @@ command_line parse(int count, char const* const* arguments, std::string const& v
         ->check(whole(1, 64))
         ->capture_default_str()
         ->group(machine);
+    app.add_option("--pp", out.engine.spread.pipeline, "Stages of layers that follow each other, each on --tp devices")
+        ->type_name("N")
+        ->check(whole(1, 1024))
+        ->capture_default_str()
+        ->group(machine);
+    app.add_option("--replicas", out.engine.replicas, "Of all that, with their own weights; requests are shared out")
+        ->type_name("N")
+        ->check(whole(1, 64))
+        ->capture_default_str()
+        ->group(machine);
     app.add_option("--sum-parts", out.engine.spread.sum_parts,
                    "Summands of a product that devices share; every --tp that divides N answers alike; 0: --tp")
         ->type_name("N")

@@ -85,6 +85,10 @@ TEST_CASE("every option arrives")
                                   "1GiB",
                                   "--tp",
                                   "3",
+                                  "--pp",
+                                  "2",
+                                  "--replicas",
+                                  "4",
                                   "--sum-parts",
                                   "6",
                                   "--plan",
@@ -108,7 +112,8 @@ TEST_CASE("every option arrives")
     CHECK(s.engine.kv == kv_type::q8);
     CHECK(s.engine.mode == numerics::f32);
     CHECK(s.engine.memory == std::int64_t{1} << 30);
-    CHECK(s.engine.spread == parallelism{3, 1, 6});
+    CHECK(s.engine.spread == parallelism{3, 2, 6});
+    CHECK(s.engine.replicas == 4);
     CHECK(s.show_plan);
     CHECK(s.stop == std::vector<std::string>{"one", "[a,b]"});
 }

@@ -38,6 +38,7 @@ engine_options options_for(model_bench const& what, unsigned threads)
     out.mode = what.mode;
     out.kv = what.kv;
     out.spread = what.spread;
+    out.replicas = what.replicas;
     out.context = std::max({what.prompt + 1, decode, short_prompt + 1});
     out.sequences = most;
     out.step_tokens = std::max<std::int64_t>(out.step_tokens, what.prompt);
@@ -55,7 +56,7 @@ std::int64_t planned_beside_weights(model_bench const& what, memory_plan const& 
     auto const parts = divide(what.spread, model.spec);
     for (auto const& line : model_weights::plan(file, model, what.mode, parts.front()))
         bytes -= line.bytes;
-    return bytes * what.spread.ranks();
+    return bytes * what.spread.ranks() * what.replicas;
 }
 
 task<> read_into(runtime& home, engine running, std::int64_t generate, std::int64_t which, arrivals& out)

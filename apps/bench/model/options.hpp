@@ -24,6 +24,7 @@ struct model_bench {
     numerics mode = numerics::native;
     kv_type kv = kv_type::f16;
     parallelism spread;
+    std::int32_t replicas = 1;
     std::vector<peer> beside; ///< measured by turns with plait
     bool json = false;
 };
