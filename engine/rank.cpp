@@ -29,6 +29,20 @@ task<double> rank::load_next()
     co_return done;
 }
 
+/// What was drawn for some rows.
+struct rank::drawn {
+    std::vector<std::int32_t> tokens;
+    std::vector<float> logprobs;
+    std::vector<token_logprob> top;
+
+    void resize(std::size_t rows, std::size_t top_logprobs)
+    {
+        tokens.resize(rows);
+        logprobs.resize(rows);
+        top.resize(rows * top_logprobs);
+    }
+};
+
 struct rank::frame {
     step_batch batch;
     std::vector<std::int32_t> tokens;
@@ -37,9 +51,10 @@ struct rank::frame {
         std::vector<std::vector<sequence_chunk>> chunks;
         kv_writes writes;
         std::vector<kv_writes const*> reads;
+        drawn mine; ///< this rank's rows, as many as every rank has at most
+        drawn all;  ///< everybody's, where there are several ranks
     };
     std::vector<lane> lanes;
-    step_result result;
 };
 
 /// What comes before all lanes: new sequences take their slots, shared pages are copied, and rows get their tokens.
@@ -81,18 +96,59 @@ task<> rank::issue(flow& f, frame& step, std::size_t lane, std::size_t space)
     what.writes = &mine.writes;
     what.reads = mine.reads;
     auto* logits = co_await decoder_->forward(f, *ops_, what, space);
-    // Every rank of the last stage draws: all have the same logits, and the next step reads the token where it is.
-    if (!decoder_->part().last() || pass.draws.count == 0) co_return;
-    draw_args draw;
-    draw.logits = logits;
-    draw.vocabulary = decoder_->spec().vocabulary;
-    draw.rows = std::span(batch.draws).subspan(pass.draws.first, pass.draws.count);
-    draw.tokens = step.result.tokens.data() + pass.draws.first;
-    draw.logprobs = step.result.logprobs.data() + pass.draws.first;
-    draw.top = step.result.top.data() + pass.draws.first * static_cast<std::size_t>(batch.top_logprobs);
-    draw.top_stride = batch.top_logprobs;
-    draw.lane = space;
-    sampler_->draw(f, draw);
+    if (decoder_->part().last() && pass.draws.count > 0) co_await draw(f, step, lane, space, logits);
+}
+
+/// Each rank draws its rows; all hear of all tokens, and the next step reads them where they are.
+task<> rank::draw(flow& f, frame& step, std::size_t lane, std::size_t space, float* logits)
+{
+    auto const& batch = step.batch;
+    auto const& part = decoder_->part();
+    auto& l = step.lanes[lane];
+    auto const draws = std::span(batch.draws).subspan(batch.passes[lane].draws.first, batch.passes[lane].draws.count);
+    auto const rows = static_cast<std::int64_t>(draws.size());
+    auto const each = part.rows_each(rows);
+    auto const top = static_cast<std::size_t>(batch.top_logprobs);
+    l.mine.resize(static_cast<std::size_t>(each), top);
+    if (part.rows_of(rows) > 0) {
+        draw_args args;
+        args.logits = logits;
+        args.vocabulary = decoder_->spec().vocabulary;
+        args.rows =
+            draws.subspan(static_cast<std::size_t>(part.first_row(rows)), static_cast<std::size_t>(part.rows_of(rows)));
+        args.tokens = l.mine.tokens.data();
+        args.logprobs = l.mine.logprobs.data();
+        args.top = l.mine.top.data();
+        args.top_stride = batch.top_logprobs;
+        args.lane = space;
+        sampler_->draw(f, args);
+    }
+    if (part.ranks > 1) {
+        l.all.resize(static_cast<std::size_t>(each * part.ranks), top);
+        co_await f.all_gather(element_kind::i32, l.mine.tokens.data(), l.all.tokens.data(), each);
+        co_await f.all_gather(element_kind::f32, l.mine.logprobs.data(), l.all.logprobs.data(), each);
+        if (top > 0)
+            co_await f.all_gather(element_kind::u8, l.mine.top.data(), l.all.top.data(),
+                                  static_cast<std::int64_t>(l.mine.top.size() * sizeof(token_logprob)));
+    }
+    sampler_->note(f, draws, (part.ranks > 1 ? l.all : l.mine).tokens.data());
+}
+
+/// The lanes' draws, one after the other.
+step_result rank::result_of(frame& step) const
+{
+    step_result out;
+    auto const top = static_cast<std::size_t>(step.batch.top_logprobs);
+    auto const ranks = decoder_->part().ranks;
+    for (std::size_t i = 0; i < step.lanes.size(); ++i) {
+        auto count = step.batch.passes[i].draws.count;
+        auto const& from = ranks > 1 ? step.lanes[i].all : step.lanes[i].mine;
+        if (from.tokens.empty()) continue; // of another stage, or nothing was drawn
+        out.tokens.insert(out.tokens.end(), from.tokens.begin(), from.tokens.begin() + count);
+        out.logprobs.insert(out.logprobs.end(), from.logprobs.begin(), from.logprobs.begin() + count);
+        out.top.insert(out.top.end(), from.top.begin(), from.top.begin() + static_cast<std::ptrdiff_t>(count * top));
+    }
+    return out;
 }
 
 task<step_result> rank::run(step_batch batch)
@@ -100,10 +156,6 @@ task<step_result> rank::run(step_batch batch)
     frame step;
     step.tokens.resize(batch.tokens.size());
     step.lanes.resize(batch.passes.size());
-    auto draws = batch.draws.size();
-    step.result.tokens.resize(draws);
-    step.result.logprobs.resize(draws);
-    step.result.top.resize(draws * static_cast<std::size_t>(batch.top_logprobs));
     step.batch = std::move(batch);
 
     auto turn = co_await issuing_.acquire();
@@ -135,7 +187,7 @@ task<step_result> rank::run(step_batch batch)
         if (done.failure() && !failure) failure = done.failure();
     }
     if (failure) std::rethrow_exception(failure);
-    co_return std::move(step.result);
+    co_return result_of(step);
 }
 
 } // namespace plait

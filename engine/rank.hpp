@@ -65,8 +65,11 @@ public:
 private:
     /// What a step's operations point to; it stays until their tickets have passed.
     struct frame;
+    struct drawn;
     void prepare_step(flow& f, frame& step);
     task<> issue(flow& f, frame& step, std::size_t lane, std::size_t space);
+    task<> draw(flow& f, frame& step, std::size_t lane, std::size_t space, float* logits);
+    step_result result_of(frame& step) const;
 
     rank_membership member_;
     std::size_t next_space_ = 0; ///< the decoder's, in turn

@@ -43,8 +43,12 @@ public:
     virtual void start(std::int32_t slot, sample_params const& params, std::span<seen_token const> seen,
                        std::span<token_bias const> biases) = 0;
 
-    /// Puts the draw on the flow's stream. Afterwards newest() has the tokens and the penalties know of them.
+    /// Puts the draw on the flow's stream.
     virtual void draw(flow& f, draw_args const& args) = 0;
+
+    /// Puts on the flow's stream that these tokens were drawn, here or on other ranks: afterwards newest() has them and
+    /// the penalties know of them. `tokens`: one for each of `rows`.
+    virtual void note(flow& f, std::span<draw_row const> rows, std::int32_t const* tokens) = 0;
 
     /// The newest token of each slot, in device memory (gather_tokens_args::slots).
     virtual std::int32_t const* newest() const noexcept = 0;

@@ -58,12 +58,12 @@ std::int64_t step_bytes(widths const& w, shard const& part, step_limits const& l
            activation_bytes(limits.logit_rows, w.width);
 }
 
-/// The whole logits, and where ranks share them, this rank's and everybody's before they are joined.
+/// The logits of a rank's rows; where ranks share them also what it has of all rows, and what it gets of its own.
 std::int64_t logit_bytes(widths const& w, shard const& part, step_limits const& limits)
 {
     if (!part.last()) return 0;
-    auto whole = aligned(limits.logit_rows * w.vocabulary * 4);
-    return part.ranks == 1 ? whole : 2 * whole + aligned(limits.logit_rows * part.length(w.vocabulary) * 4);
+    auto rows = aligned(part.rows_each(limits.logit_rows) * w.vocabulary * 4);
+    return part.ranks == 1 ? rows : 3 * rows;
 }
 
 std::vector<double> inverse_frequencies(rope_spec const& rope)
@@ -173,8 +173,8 @@ std::vector<memory_line> decoder::plan(model_spec const& spec, shard const& part
                      limits.lanes * step_bytes(w, part, limits)});
     if (part.last())
         lines.push_back({"logits",
-                         lanes + std::to_string(limits.logit_rows) + " × " + std::to_string(w.vocabulary) + " × 4 B" +
-                             (part.ranks > 1 ? ", twice, and this rank's part" : ""),
+                         lanes + std::to_string(part.rows_each(limits.logit_rows)) + " × " +
+                             std::to_string(w.vocabulary) + " × 4 B" + (part.ranks > 1 ? ", three times" : ""),
                          limits.lanes * logit_bytes(w, part, limits)});
     lines.push_back({"rotary angles", std::to_string(limits.positions) + " positions", angles});
     return lines;
@@ -234,9 +234,9 @@ decoder::decoder(device& where, model_spec spec, shard const& part, step_limits 
         s.summands = memory.take<float>(kept_summands(part_) * limits_.rows * w.width);
         s.last = take(limits_.logit_rows, w.width, memory);
         if (!part_.last()) continue;
-        s.logits = memory.take<float>(limits_.logit_rows * w.vocabulary);
-        if (part_.ranks > 1)
-            s.shards = memory.take<float>(limits_.logit_rows * (w.vocabulary + part_.length(w.vocabulary)));
+        auto rows = part_.rows_each(limits_.logit_rows) * w.vocabulary;
+        s.logits = memory.take<float>(rows);
+        if (part_.ranks > 1) s.shards = memory.take<float>(2 * rows);
     }
 }
 
@@ -403,7 +403,8 @@ task<> decoder::pass::decoder_layer(std::size_t i)
     }
 }
 
-/// Each rank computes the logits of its part of the vocabulary; all get the whole.
+/// Each rank computes the logits of its part of the vocabulary for all rows, and gets all of the vocabulary for its
+/// rows.
 task<> decoder::pass::project_logits()
 {
     auto const& output = of.weights_.output();
@@ -414,10 +415,12 @@ task<> decoder::pass::project_logits()
         on.product(f, {output, last, s.logits, of.spec_.vocabulary, nullptr});
         co_return;
     }
-    auto* all = s.shards + rows * output.rows;
+    // What is sent is whole blocks of rows: what fills up the last ones is never read.
+    auto each = of.part_.rows_each(rows);
+    auto* mine = s.shards + each * of.spec_.vocabulary;
     on.product(f, {output, last, s.shards, output.rows, nullptr});
-    co_await f.all_gather(element_kind::f32, s.shards, all, rows * output.rows);
-    on.join_columns(f, {all, f.ranks(), rows, output.rows, s.logits});
+    co_await f.all_to_all(element_kind::f32, s.shards, mine, each * output.rows);
+    on.join_columns(f, {mine, f.ranks(), each, output.rows, s.logits});
 }
 
 task<float*> decoder::forward(flow& f, ops& on, decoder_step const& step, std::size_t lane)

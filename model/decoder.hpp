@@ -53,10 +53,12 @@ public:
     decoder(device& where, model_spec spec, shard const& part, step_limits limits, model_weights& weights,
             kv_storage& kv);
 
-    /// Puts the pass on the flow's streams, with the activations of `lane`. Gives the logits: step.logit_rows ×
-    /// vocabulary, F32, the same on every rank of the last stage, valid until the next step of this lane is put on the
-    /// device and used up by sampling; null on other stages. Throws error(errc::bad_plan) when it would read a page
-    /// whose write has not been issued. `f`, `on` and what `step` refers to outlive the task.
+    /// Puts the pass on the flow's streams, with the activations of `lane`. Gives the logits of this rank's rows of
+    /// step.logit_rows (part().first_row(), rows_of()): rows × vocabulary, F32, valid until the next step of this lane
+    /// is put on the device and used up by sampling; null on other stages than the last. No rank holds the logits of
+    /// all rows: each computes its tokens' of every row, and they are exchanged for all tokens' of its rows. Throws
+    /// error(errc::bad_plan) when it would read a page whose write has not been issued. `f`, `on` and what `step`
+    /// refers to outlive the task.
     task<float*> forward(flow& f, ops& on, decoder_step const& step, std::size_t lane = 0);
 
     model_spec const& spec() const noexcept { return spec_; }
@@ -75,7 +77,7 @@ private:
         float* qkv = nullptr;
         float* summands = nullptr; ///< of a product that is divided by its input
         float* logits = nullptr;
-        float* shards = nullptr; ///< this rank's logits, then those of all ranks, to be joined
+        float* shards = nullptr; ///< this rank's tokens' logits, then everybody's of its rows, to be joined
         ticket newest;           ///< that uses it
     };
     struct pass;

@@ -2,6 +2,7 @@
 
 #include <plait/model/families/family.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -30,6 +31,14 @@ struct shard {
     std::int64_t layers = 0;
     std::int32_t parts = 1; ///< summands that this rank makes of a product that is divided by its input
 
+    /// Of `rows` rows whose logits are wanted, how many each rank gets; the last ones may get fewer, or none.
+    std::int64_t rows_each(std::int64_t rows) const noexcept { return (rows + ranks - 1) / ranks; }
+    /// The first of this rank's, and how many it has.
+    std::int64_t first_row(std::int64_t rows) const noexcept { return std::min(rows, rows_each(rows) * rank); }
+    std::int64_t rows_of(std::int64_t rows) const noexcept
+    {
+        return std::min(rows, rows_each(rows) * (rank + 1)) - first_row(rows);
+    }
     bool first() const noexcept { return stage == 0; }         ///< has the token embedding
     bool last() const noexcept { return stage + 1 == stages; } ///< has the output
     /// This rank's part of `whole`, which `ranks` divides: where it begins, and how long it is.

@@ -13,6 +13,8 @@ std::string_view name(collective_kind kind) noexcept
         return "all_gather";
     case collective_kind::reduce_scatter:
         return "reduce_scatter";
+    case collective_kind::all_to_all:
+        return "all_to_all";
     case collective_kind::broadcast:
         return "broadcast";
     case collective_kind::send:
@@ -43,7 +45,8 @@ std::int64_t bytes_of(element_kind kind) noexcept
 
 operation_info info_of(collective_call const& call, int ranks) noexcept
 {
-    auto const whole = call.kind == collective_kind::all_gather || call.kind == collective_kind::reduce_scatter;
+    auto const whole = call.kind == collective_kind::all_gather || call.kind == collective_kind::reduce_scatter ||
+                       call.kind == collective_kind::all_to_all;
     auto const elements = call.count * (whole ? ranks : 1);
     return {name(call.kind).data(), elements * bytes_of(call.element), 0}; // the names are literals
 }

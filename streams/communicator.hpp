@@ -10,7 +10,15 @@
 
 namespace plait {
 
-enum class collective_kind : std::uint8_t { all_reduce, all_gather, reduce_scatter, broadcast, send, receive };
+enum class collective_kind : std::uint8_t {
+    all_reduce,
+    all_gather,
+    reduce_scatter,
+    all_to_all,
+    broadcast,
+    send,
+    receive,
+};
 std::string_view name(collective_kind kind) noexcept;
 
 enum class element_kind : std::uint8_t { f32, i32, u8 };
@@ -24,9 +32,10 @@ struct collective_call {
     collective_kind kind = collective_kind::all_reduce;
     element_kind element = element_kind::f32; ///< f32 where something is summed
     void const* in = nullptr; ///< null for a receive, and for a broadcast that this rank is not the root of
-    void* out = nullptr;      ///< null for a send; may be `in`, but not of all_gather or reduce_scatter
+    void* out = nullptr;      ///< null for a send; may be `in`, but not of all_gather, reduce_scatter, all_to_all
     /// Elements: of `out`, but for all_gather of `in` (its `out` holds size() × count, in rank order) and for send of
-    /// `in`. reduce_scatter: rank r gets elements r × count …; a summand has size() × count.
+    /// `in`. reduce_scatter: rank r gets elements r × count …; a summand has size() × count. all_to_all: `in` holds
+    /// `count` for each rank, in rank order, and `out` `count` from each.
     std::int64_t count = 0;
     /// all_reduce, reduce_scatter: summands of this rank, which lie one after the other in `in`. The sum adds the first
     /// rank's first, its second, …, then the second rank's: ((a0 + a1) + b0) + b1 in F32, element by element, whatever

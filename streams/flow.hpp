@@ -66,6 +66,10 @@ public:
     /// Every rank's `count` elements, in rank order, in `out`. With one rank nothing is done, and `out` must be `in`.
     [[nodiscard]] collective all_gather(element_kind element, void const* in, void* out, std::int64_t count,
                                         site where = here());
+    /// `in` holds `count` elements for each rank, `out` gets `count` from each, both in rank order. With one rank
+    /// nothing is done, and `out` must be `in`.
+    [[nodiscard]] collective all_to_all(element_kind element, void const* in, void* out, std::int64_t count,
+                                        site where = here());
     /// To and from the rank of another stage. They go to the copy streams, so that a pass that comes in and one that
     /// goes out do not wait for each other.
     [[nodiscard]] collective send(element_kind element, void const* in, std::int64_t count, int stage,
@@ -84,6 +88,7 @@ private:
     friend weave;
 
     collective issue(communicator& among, stream_role on, collective_call const& call);
+    collective among_ranks(collective_call call, site where);
 
     stream* where_;
     ticket last_;

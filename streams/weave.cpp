@@ -50,36 +50,30 @@ collective flow::issue(communicator& among, stream_role on, collective_call cons
     return collective(lane_);
 }
 
-collective flow::all_reduce(float const* in, float* out, std::int64_t count, std::int32_t parts, site where)
+/// A collective of the ranks that share layers.
+collective flow::among_ranks(collective_call call, site where)
 {
     if (ranks() == 1) {
-        assert(in == out && parts == 1);
+        assert(call.in == call.out && call.parts == 1);
         return turn();
     }
-    collective_call call;
-    call.kind = collective_kind::all_reduce;
-    call.in = in;
-    call.out = out;
-    call.count = count;
-    call.parts = parts;
     call.where = where;
     return issue(*lane_->owner.groups().tensor, stream_role::communication, call);
 }
 
+collective flow::all_reduce(float const* in, float* out, std::int64_t count, std::int32_t parts, site where)
+{
+    return among_ranks({collective_kind::all_reduce, element_kind::f32, in, out, count, parts}, where);
+}
+
 collective flow::all_gather(element_kind element, void const* in, void* out, std::int64_t count, site where)
 {
-    if (ranks() == 1) {
-        assert(in == out);
-        return turn();
-    }
-    collective_call call;
-    call.kind = collective_kind::all_gather;
-    call.element = element;
-    call.in = in;
-    call.out = out;
-    call.count = count;
-    call.where = where;
-    return issue(*lane_->owner.groups().tensor, stream_role::communication, call);
+    return among_ranks({collective_kind::all_gather, element, in, out, count}, where);
+}
+
+collective flow::all_to_all(element_kind element, void const* in, void* out, std::int64_t count, site where)
+{
+    return among_ranks({collective_kind::all_to_all, element, in, out, count}, where);
 }
 
 collective flow::send(element_kind element, void const* in, std::int64_t count, int stage, site where)

@@ -50,7 +50,11 @@ public:
         call c{this, args, sample_};
         host::put(f, {"prepare_draw"}, prepare, c);
         host::put(f, host::info_of(args), sample, c);
-        host::put(f, {"record_draw"}, record, c);
+    }
+
+    void note(flow& f, std::span<draw_row const> rows, std::int32_t const* tokens) override
+    {
+        host::put(f, {"note_tokens"}, record, drawn{this, rows, tokens});
     }
 
     std::int32_t const* newest() const noexcept override { return newest_.data(); }
@@ -60,6 +64,11 @@ private:
         host_sampler* self;
         draw_args args;
         decltype(host::attention_table::sample) sample;
+    };
+    struct drawn {
+        host_sampler* self;
+        std::span<draw_row const> rows;
+        std::int32_t const* tokens;
     };
 
     slot_state& slot_of(draw_row const& row) { return slots_[static_cast<std::size_t>(row.slot)]; }
@@ -98,12 +107,12 @@ private:
         c.sample(args, part);
     }
 
-    static void record(call const& c, share part)
+    static void record(drawn const& c, share part)
     {
         if (part.index != 0) return;
-        for (std::size_t i = 0; i < c.args.rows.size(); ++i) {
-            auto token = c.args.tokens[i];
-            auto const& row = c.args.rows[i];
+        for (std::size_t i = 0; i < c.rows.size(); ++i) {
+            auto token = c.tokens[i];
+            auto const& row = c.rows[i];
             // A token that isn't one goes on as 0: its sequence fails when the host sees it.
             c.self->newest_[static_cast<std::size_t>(row.slot)] = token < 0 ? 0 : token;
             auto& s = c.self->slot_of(row);

@@ -91,6 +91,19 @@ void all_gather(calls all, share part) noexcept
     });
 }
 
+void all_to_all(calls all, share part) noexcept
+{
+    auto const ranks = std::ssize(all);
+    auto const count = all[0].count;
+    // Piece i is what rank i / ranks gives rank i % ranks.
+    each_piece(ranks * ranks, count, part, [&](std::int64_t piece, std::int64_t from, std::int64_t n) {
+        auto const source = piece / ranks, target = piece % ranks;
+        auto const& giver = all[static_cast<std::size_t>(source)];
+        write(all[static_cast<std::size_t>(target)].out, source * count + from, giver.in, target * count + from, n,
+              giver.element);
+    });
+}
+
 /// From one to all others.
 void copy(calls all, std::size_t source, share part) noexcept
 {
@@ -115,6 +128,8 @@ void carry_out(calls all, compute_pool& pool) noexcept
                 return all_gather(all, part);
             case collective_kind::reduce_scatter:
                 return reduce_scatter(all, part);
+            case collective_kind::all_to_all:
+                return all_to_all(all, part);
             case collective_kind::broadcast:
                 return copy(all, static_cast<std::size_t>(all[0].peer), part);
             case collective_kind::send:

@@ -49,6 +49,7 @@ std::string text_of(group_round const& r, std::size_t side)
         text += " to rank " + std::to_string(call.peer);
         break;
     case collective_kind::all_gather:
+    case collective_kind::all_to_all:
         break;
     }
     return text + " in " + r.group->name() + ", put at " + call.where.file + ":" + std::to_string(call.where.line);

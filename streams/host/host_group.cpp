@@ -57,7 +57,7 @@ private:
         bool const reads = call.kind != receive && (call.kind != broadcast || call.peer == rank_);
         require(!reads || call.in != nullptr, call, "in is null");
         require(call.kind == send || call.out != nullptr, call, "out is null");
-        if (call.kind == all_gather || call.kind == reduce_scatter)
+        if (call.kind == all_gather || call.kind == reduce_scatter || call.kind == all_to_all)
             require(call.in != call.out || size() == 1, call, "out is in");
     }
 

@@ -155,6 +155,31 @@ CO_TEST_CASE("a gather puts every rank's piece in its place, and a scattered sum
         }
 }
 
+CO_TEST_CASE("what every rank has for every other arrives in the order of the ranks")
+{
+    for (int ranks = 1; ranks <= 8; ++ranks)
+        for (std::size_t count : {0, 1, 63, 64, 1000}) {
+            auto const all = static_cast<std::size_t>(ranks) * count;
+            std::vector<floats> inputs;
+            for (int rank = 0; rank < ranks; ++rank)
+                inputs.push_back(random_floats(all, static_cast<std::uint32_t>(rank + 1)));
+            auto const group = host::make_host_group(rt, ranks);
+            rank_body const body = [&](test_gpu& g, int rank) -> task<> {
+                auto const r = static_cast<std::size_t>(rank);
+                floats out(all), expected;
+                for (auto const& input : inputs) {
+                    auto const from = input.begin() + static_cast<std::ptrdiff_t>(r * count);
+                    expected.insert(expected.end(), from, from + static_cast<std::ptrdiff_t>(count));
+                }
+                co_await put(g, *group[r],
+                             call_of(collective_kind::all_to_all, inputs[r].data(), out.data(),
+                                     static_cast<std::int64_t>(count)));
+                CHECK(same_bits(out, expected));
+            };
+            co_await on_ranks(rt, ranks, 2, body);
+        }
+}
+
 CO_TEST_CASE("a broadcast gives all ranks what the root has, of any element")
 {
     for (auto element : {element_kind::f32, element_kind::i32, element_kind::u8})
@@ -329,6 +354,7 @@ CO_TEST_CASE("a call that makes no sense is refused, and the group goes on")
         refused([](auto& call) { call.in = nullptr; });
         refused([](auto& call) { call.out = nullptr; });
         refused([](auto& call) { call.kind = all_gather; });
+        refused([](auto& call) { call.kind = all_to_all; });
         refused([&](auto& call) { call.kind = send, call.peer = rank; });
         refused([](auto& call) { call.kind = receive, call.peer = 2; });
         refused([](auto& call) { call.kind = broadcast, call.peer = -1; });

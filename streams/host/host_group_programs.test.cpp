@@ -54,7 +54,7 @@ struct program {
         auto const n = static_cast<std::uint32_t>(ranks);
         steps.resize(4 + random() % 12);
         for (auto& s : steps) {
-            s.kind = static_cast<collective_kind>(random() % 5); // a send is the receive too
+            s.kind = static_cast<collective_kind>(random() % 6); // a send is the receive too
             s.group = random() % 2;
             s.root = static_cast<int>(random() % n);
             s.peer = static_cast<int>((static_cast<std::uint32_t>(s.root) + 1 + random() % (n - 1)) % n);
@@ -120,11 +120,14 @@ struct memory {
                 return summed(r * count + at);
             case collective_kind::all_gather:
                 return inputs[at / count][at % count];
+            case collective_kind::all_to_all:
+                return inputs[at / count][r * count + at % count];
             default:
                 return inputs[static_cast<std::size_t>(s.root)][at];
             }
         };
-        auto const size = s.kind == collective_kind::all_gather ? count * ranks : count;
+        bool const gathers = s.kind == collective_kind::all_gather || s.kind == collective_kind::all_to_all;
+        auto const size = gathers ? count * ranks : count;
         if (s.paired() && rank == s.root) return true;
         for (std::size_t at = 0; at < size; ++at)
             if (out[number][r][at] != expected(at)) return false;

@@ -86,7 +86,8 @@ public:
         co_return std::move(logits.front());
     }
 
-    /// Runs passes of one plan side by side, pass i in lane i, or in the last lane that there is; the logits of each.
+    /// Runs passes of one plan side by side, pass i in lane i, or in the last lane that there is; the logits of each
+    /// that this rank has.
     task<std::vector<std::vector<float>>> run_woven(std::vector<std::vector<probe_chunk>> chunks,
                                                     std::vector<stream_role> lanes)
     {
@@ -153,7 +154,8 @@ private:
                 if (c.every || t + 1 == c.tokens.size()) p.wanted.push_back(first + static_cast<std::int32_t>(t));
             }
         }
-        p.logits.resize(p.wanted.size() * static_cast<std::size_t>(decoder_->spec().vocabulary));
+        auto mine = decoder_->part().rows_of(static_cast<std::int64_t>(p.wanted.size()));
+        p.logits.resize(static_cast<std::size_t>(mine * decoder_->spec().vocabulary));
         p.step.rows = static_cast<std::int64_t>(p.tokens.size());
         p.step.tokens = p.tokens.data();
         p.step.chunks = p.lists;
@@ -220,15 +222,19 @@ inline task<> load_probes(std::vector<ref<model_probe>> const& probes, model_pro
     co_await when_all(std::move(all));
 }
 
-/// The same passes on every rank: each one's logits, pass after pass.
-inline task<std::vector<std::vector<std::vector<float>>>> run_probes(std::vector<ref<model_probe>> const& probes,
-                                                                     std::vector<std::vector<probe_chunk>> passes,
-                                                                     std::vector<stream_role> lanes)
+/// The same passes on every rank: the logits of each.
+inline task<std::vector<std::vector<float>>> run_probes(std::vector<ref<model_probe>> const& probes,
+                                                        std::vector<std::vector<probe_chunk>> passes,
+                                                        std::vector<stream_role> lanes)
 {
     std::vector<task<std::vector<std::vector<float>>>> all;
     for (auto const& probe : probes)
         all.push_back(ask<&model_probe::run_woven>(probe, passes, lanes));
-    auto out = co_await when_all(std::move(all));
+    auto ranks = co_await when_all(std::move(all));
+    std::vector<std::vector<float>> out(passes.size());
+    for (std::size_t i = 0; i < passes.size(); ++i)
+        for (auto const& rank : ranks)
+            out[i].insert(out[i].end(), rank[i].begin(), rank[i].end());
     co_return out;
 }
 
