@@ -140,6 +140,7 @@ task<> load(std::vector<std::shared_ptr<rank_group>> const& replicas, progress c
 {
     std::vector<double> done(replicas.size(), 0);
     std::vector<task<>> all;
+    all.reserve(replicas.size());
     for (std::size_t i = 0; i < replicas.size(); ++i) {
         std::function<void(double)> heard = [&, i](double part) {
             done[i] = part;
@@ -189,6 +190,7 @@ task<generation> engine::submit(request what) const
 task<> engine::close(bool drain) const
 {
     std::vector<task<>> all;
+    all.reserve(cores_.size());
     for (auto const& core : cores_)
         all.push_back(ask<&engine_core::close>(core, drain));
     co_await when_all(std::move(all));
@@ -241,6 +243,7 @@ task<engine> open(runtime& home, engine_options options, progress report)
     what.simulated = options.simulated;
     what.make_device = options.make_device;
     std::vector<std::shared_ptr<rank_group>> replicas;
+    replicas.reserve(static_cast<std::size_t>(options.replicas));
     for (std::int32_t i = 0; i < options.replicas; ++i)
         replicas.push_back(std::make_shared<rank_group>(home, what));
     info->device = replicas.front()->description();
@@ -264,6 +267,7 @@ task<engine> open(runtime& home, engine_options options, progress report)
     parts.schedule.costs = options.costs;
     parts.options = std::move(options);
     std::vector<ref<engine_core>> cores;
+    cores.reserve(replicas.size());
     auto last = std::make_shared<last_handle>();
     for (auto& ranks : replicas) {
         parts.ranks = std::move(ranks);

@@ -160,6 +160,7 @@ task<step_result> rank::run(step_batch batch)
 
     auto turn = co_await issuing_.acquire();
     std::vector<stream_role> where;
+    where.reserve(step.batch.passes.size());
     for (auto const& pass : step.batch.passes)
         where.push_back(pass.where);
     weave strands(driven(), where, {member_.tensor.get(), member_.stages.get()});
@@ -169,6 +170,7 @@ task<step_result> rank::run(step_batch batch)
         first.follow(t);
     prepare_step(first, step);
     std::vector<task<>> passes;
+    passes.reserve(strands.lanes());
     // Steps take the activations by turns: where there are stages, one comes in while another goes out.
     auto spaces = static_cast<std::size_t>(decoder_->limits().lanes);
     for (std::size_t lane = 0; lane < strands.lanes(); ++lane) {

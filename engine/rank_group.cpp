@@ -86,6 +86,7 @@ task<> rank_group::load(std::function<void(double)> report)
         }
     };
     std::vector<task<>> all;
+    all.reserve(ranks_.size());
     for (std::size_t i = 0; i < ranks_.size(); ++i)
         all.push_back(one(i));
     co_await when_all(std::move(all));
@@ -96,6 +97,7 @@ task<step_result> rank_group::run(step_batch batch)
     // The first rank of the last stage: all ranks of that stage have the same result.
     auto answering = ranks_.size() - static_cast<std::size_t>(what_.spread.tensor);
     std::vector<task<step_result>> all;
+    all.reserve(ranks_.size());
     for (std::size_t i = 0; i + 1 < ranks_.size(); ++i)
         all.push_back(ask<&rank::run>(ranks_[i], step_batch(batch)));
     all.push_back(ask<&rank::run>(ranks_.back(), std::move(batch)));

@@ -46,8 +46,9 @@ task<std::vector<float>> logits_of(runtime& rt, model_probe::options how, std::v
     auto probes = make_probes(rt, 2, how.spread.tensor);
     co_await load_probes(probes, how);
     std::vector<float> out;
+    std::vector<stream_role> const one_lane(1, stream_role::compute);
     for (auto const& step : steps) {
-        auto logits = co_await run_probes(probes, step, {stream_role::compute});
+        auto logits = co_await run_probes(probes, step, one_lane);
         for (auto const& pass : logits)
             out.insert(out.end(), pass.begin(), pass.end());
     }

@@ -82,7 +82,8 @@ public:
     {
         std::vector<std::vector<probe_chunk>> passes;
         passes.push_back(std::move(chunks));
-        auto logits = co_await run_woven(std::move(passes), {stream_role::compute});
+        std::vector<stream_role> lanes(1, stream_role::compute); // named: g++ 12 takes no list in an await
+        auto logits = co_await run_woven(std::move(passes), std::move(lanes));
         co_return std::move(logits.front());
     }
 
