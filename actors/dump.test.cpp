@@ -14,6 +14,7 @@
 #include <atomic>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace plait;
