@@ -16,6 +16,7 @@ answer::answer(tokenizer const& text, settings how, std::shared_ptr<answer_chann
         choices_.emplace_back(text_stream(text, {settings_.stop, true}));
     out_->outcome.prompt_tokens = settings_.prompt_tokens;
     out_->outcome.choices.resize(choices_.size());
+    if (settings_.record != nullptr) settings_.record->begin("request", settings_.number);
 }
 
 void answer::started(time_point now) noexcept
@@ -78,6 +79,7 @@ void answer::end(std::int32_t choice, finish_reason why, time_point now)
     summary.finish = why;
     show(choice, std::move(rest), why);
     if (--open_ > 0) return;
+    if (settings_.record != nullptr) settings_.record->end("request", settings_.number);
     out_->outcome.total = now - submitted_;
     out_->pieces.close();
     if (timer != nullptr) timer->request_stop();

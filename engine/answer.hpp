@@ -14,6 +14,7 @@
 #include <plait/engine/request.hpp>
 #include <plait/engine/scheduler.hpp>
 #include <plait/model/text_stream.hpp>
+#include <plait/streams/trace.hpp>
 
 namespace plait {
 
@@ -64,6 +65,8 @@ public:
         std::int64_t prompt_tokens = 0;
         std::int64_t limit = 0; ///< tokens of prompt and answer
         std::size_t unread_limit = 64;
+        trace_part* record = nullptr; ///< where its time is recorded, as that of request `number`
+        std::int64_t number = 0;
     };
 
     answer(tokenizer const& text, settings how, std::shared_ptr<answer_channel> out, time_point submitted);

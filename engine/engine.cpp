@@ -231,6 +231,7 @@ task<engine> open(runtime& home, engine_options options, progress report)
     if (!options.simulated) what.pool = std::make_shared<host::compute_pool>(home, threads);
     what.memory = all.memory.memory;
     what.spread = options.spread;
+    what.record = options.record;
     what.parts = all.parts;
     what.rank.model = options.model;
     what.rank.mode = options.mode;
@@ -272,6 +273,8 @@ task<engine> open(runtime& home, engine_options options, progress report)
     for (auto& ranks : replicas) {
         parts.ranks = std::move(ranks);
         parts.bell = std::make_shared<engine_bell>(home);
+        if (auto const& trace = parts.options.record)
+            parts.record = &trace->add("engine: " + parts.options.model.filename().string(), home.clock());
         if (parts.options.make_schedule) parts.options.schedule = parts.options.make_schedule();
         last->bells.push_back(parts.bell);
         auto core = home.spawn<engine_core>(parts);

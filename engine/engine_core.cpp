@@ -22,6 +22,7 @@ struct engine_core::flight {
     std::exception_ptr failure;
     event done;
     std::int64_t prompt_tokens = 0;
+    std::int64_t number = 0; ///< in the record
 };
 
 engine_core::engine_core(parts from)
@@ -33,6 +34,7 @@ engine_core::engine_core(parts from)
     , depth_(static_cast<std::size_t>(options_.spread.pipeline) + 1)
     , scheduler_(std::move(from.schedule),
                  options_.schedule ? options_.schedule : std::make_shared<first_come_first_served>())
+    , record_(from.record)
 {
 }
 
@@ -59,6 +61,10 @@ std::shared_ptr<answer_channel> engine_core::submit(request what)
     how.prompt_tokens = checked->prompt;
     how.limit = checked->limit;
     how.unread_limit = unread;
+    if (record_ != nullptr) {
+        how.record = record_;
+        how.number = ++recorded_requests_;
+    }
     auto answering = std::make_shared<answer>(*info_->text, std::move(how), out, submitted);
     auto deadline = checked->deadline;
     scheduler_.add(std::move(checked), std::move(tokens), answering);
@@ -167,6 +173,7 @@ bool engine_core::issue(scope& running)
     step->prompt_tokens = static_cast<std::int64_t>(step->step.batch.tokens.size() - step->step.draws.size());
     for (auto const& s : step->step.members)
         s->owner->started(at);
+    if (record_ != nullptr) record_->begin("step", step->number = ++recorded_steps_);
     in_flight_.push_back(step);
     running.start(run_step(step));
     return true;
@@ -197,6 +204,7 @@ task<> engine_core::recover(std::exception_ptr why)
 
 task<> engine_core::retire(flight& step)
 {
+    if (record_ != nullptr) record_->end("step", step.number);
     if (step.failure) {
         scheduler_.abandon(step.step);
         co_await recover(step.failure);

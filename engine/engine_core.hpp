@@ -27,6 +27,7 @@ public:
         engine_options options;
         scheduler_options schedule;
         doorbell bell;
+        trace_part* record = nullptr; ///< steps and requests, or null
     };
     explicit engine_core(parts from);
 
@@ -73,6 +74,9 @@ private:
     std::int32_t restarts_ = 0; ///< since the last step that was done
     std::exception_ptr failed_;
     engine_stats counters_;
+    trace_part* record_;
+    std::int64_t recorded_steps_ = 0;
+    std::int64_t recorded_requests_ = 0;
 };
 
 } // namespace plait

@@ -17,6 +17,7 @@
 #include <plait/model/shard.hpp>
 #include <plait/streams/device.hpp>
 #include <plait/streams/host/compute_pool.hpp>
+#include <plait/streams/trace.hpp>
 
 namespace plait {
 
@@ -57,6 +58,7 @@ struct engine_options {
     /// Run on simulated devices, which take their memory and their tokens from the host and their time from a model of
     /// cost; `threads` is not used. None: on the host.
     std::optional<simulated_devices> simulated;
+    std::shared_ptr<trace> record; ///< what the engine and its devices do is recorded there; null: nowhere
 };
 
 /// How far open() has come.

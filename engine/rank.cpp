@@ -1,5 +1,6 @@
 #include <plait/engine/rank.hpp>
 #include <plait/model/kv_layers.hpp>
+#include <plait/streams/trace.hpp>
 #include <plait/streams/weave.hpp>
 
 namespace plait {
@@ -159,6 +160,7 @@ task<step_result> rank::run(step_batch batch)
     step.batch = std::move(batch);
 
     auto turn = co_await issuing_.acquire();
+    if (auto* record = dev().recorded_in()) record->enter_step(++steps_);
     std::vector<stream_role> where;
     where.reserve(step.batch.passes.size());
     for (auto const& pass : step.batch.passes)

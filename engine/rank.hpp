@@ -75,6 +75,7 @@ private:
     std::size_t next_space_ = 0; ///< the decoder's, in turn
     ticket_set newest_;          ///< the ends of the last step's lanes
     semaphore issuing_{1};       ///< whose step is being put on the streams
+    std::int64_t steps_ = 0;     ///< that were recorded
     std::unique_ptr<ops> ops_;
     std::unique_ptr<sampler> sampler_;
     std::optional<gguf_file> file_; ///< while loading

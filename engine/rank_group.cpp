@@ -55,6 +55,9 @@ void rank_group::make()
     for (std::size_t i = 0; i < what_.parts.size(); ++i) {
         auto const& part = what_.parts[i];
         auto device = what_.make_device(i, what_.pool, static_cast<std::size_t>(what_.memory));
+        if (what_.record)
+            device->record_in(
+                what_.record->add("device " + std::to_string(i) + ": " + device->description(), home_.clock()));
         if (description_.empty()) description_ = device->description();
         rank_membership member;
         if (!tensor.empty())

@@ -26,6 +26,7 @@ public:
         duration hang_limit{};                      ///< of the groups
         std::optional<simulated_devices> simulated; ///< instead of the host's
         device_maker make_device;                   ///< null: host devices, or simulated ones
+        std::shared_ptr<trace> record;              ///< of the devices, or null
     };
 
     /// Makes the devices and the actors. Throws error(errc::invalid_argument) for threads that the runtime can't have.

@@ -2,10 +2,38 @@
 
 #include <plait/streams/device.hpp>
 #include <plait/streams/stream.hpp>
+#include <plait/streams/trace.hpp>
 
 namespace plait {
 
+std::string_view name(stream_role role) noexcept
+{
+    switch (role) {
+    case stream_role::urgent:
+        return "urgent";
+    case stream_role::compute:
+        return "compute";
+    case stream_role::communication:
+        return "communication";
+    case stream_role::copy_in:
+        return "copy_in";
+    case stream_role::copy_out:
+        return "copy_out";
+    }
+    return "unknown";
+}
+
 void device::driven_by(event_loop& /*home*/) noexcept {}
+
+void device::record_in(trace_part& where)
+{
+    trace_ = &where;
+    for (std::uint32_t i = 0; i < stream_roles; ++i) {
+        auto const role = static_cast<stream_role>(i);
+        where.name_track(i + 1, name(role).data()); // the names are literals
+        stream_of(role).record_in(where, i + 1);
+    }
+}
 
 void device::abort(std::exception_ptr why) noexcept
 {

@@ -15,6 +15,7 @@ namespace plait {
 
 class event_loop;
 class stream;
+class trace_part;
 
 /// What carries out the operations of a stream.
 enum class device_kind : std::uint8_t { host, cuda, simulated };
@@ -50,6 +51,11 @@ public:
     /// From now on `home`, which is the loop of this thread, polls the device. For a device that other threads wake.
     virtual void driven_by(event_loop& home) noexcept;
 
+    /// From now on what its streams do is recorded in `where`, which outlives the device. Before anything is put there.
+    void record_in(trace_part& where);
+    /// Where that is, or null.
+    trace_part* recorded_in() const noexcept { return trace_; }
+
     /// Gives memory back once every one of `tickets` is over. Called by ~buffer.
     void retire(std::byte* memory, std::size_t bytes, std::span<ticket const> tickets) noexcept;
 
@@ -67,6 +73,7 @@ private:
         std::vector<ticket> tickets;
     };
     std::vector<limbo> limbo_;
+    trace_part* trace_ = nullptr;
 };
 
 } // namespace plait

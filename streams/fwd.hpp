@@ -10,6 +10,8 @@ class flow;
 class gpu;
 class stream;
 class ticket;
+class trace;
+class trace_part;
 class weave;
 struct collective_call;
 struct operation_info;

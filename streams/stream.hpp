@@ -9,6 +9,8 @@
 
 namespace plait {
 
+class trace_part;
+
 /// An in-order queue of device work with a timeline: a 64-bit counter that only grows. Each operation put on the stream
 /// takes the next value and returns it as a ticket; when the operation is done the timeline reaches that value.
 /// Owned by a device; only the thread of its gpu touches it.
@@ -41,6 +43,9 @@ public:
 
     /// Why it failed, or null.
     std::exception_ptr const& failure() const noexcept { return failure_; }
+
+    /// Its operations are recorded on a track of `where`; see device::record_in, which calls it.
+    virtual void record_in(trace_part& where, std::uint32_t track);
 
 protected:
     /// Reserves the next value for an operation.

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace plait {
 
@@ -14,5 +15,6 @@ enum class stream_role : std::uint8_t {
     copy_out,      ///< device to host, and what another stage gets
 };
 inline constexpr std::size_t stream_roles = 5;
+std::string_view name(stream_role role) noexcept;
 
 } // namespace plait

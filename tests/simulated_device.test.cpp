@@ -33,11 +33,18 @@ struct run_result {
     std::string device;
 };
 
-run_result run_all(engine_options const& options, std::vector<request> const& requests)
+/// A host that is there whenever something ends.
+simulation_options punctual()
 {
-    frame_check frames;
     simulation_options how;
     how.slowness = 0;
+    return how;
+}
+
+run_result run_all(engine_options const& options, std::vector<request> const& requests,
+                   simulation_options const& how = punctual())
+{
+    frame_check frames;
     simulation all(how);
     run_result out;
     auto body = [&]() -> task<> {
@@ -80,6 +87,22 @@ TEST_CASE("the same requests on simulated devices take the same time, step by st
     CHECK(first.answers == again.answers);
     CHECK(first.takes == again.takes);
     CHECK(first.trace == again.trace);
+}
+
+TEST_CASE("a host that is late, in any order, changes when tokens come and not what they are")
+{
+    tiny_file model;
+    auto const requests = some_requests(6);
+    auto const options = on_simulated(model.path(), 2, slow_devices());
+    auto const expected = run_all(options, requests);
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        simulation_options how;
+        how.seed = seed;
+        how.late_timers = 8;
+        auto const found = run_all(options, requests, how);
+        CHECK(found.answers == expected.answers);
+        CHECK(found.takes > expected.takes);
+    }
 }
 
 TEST_CASE("time alone needs no computing: an engine that computes nothing takes as long for as many tokens")

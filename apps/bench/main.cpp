@@ -2,9 +2,11 @@
 #include <plait/apps/bench/model/measure.hpp>
 #include <plait/apps/bench/options.hpp>
 #include <plait/apps/bench/report.hpp>
+#include <plait/streams/trace_file.hpp>
 
 #include <cstdio>
 #include <exception>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -27,8 +29,11 @@ void print(std::string const& text)
 void run(bench::model_bench what)
 {
     auto const json = what.json;
+    std::optional<trace_file> trace;
+    if (!what.trace.empty()) what.record = trace.emplace(what.trace).record();
     runtime home;
     auto const out = home.run(bench::measure(home, std::move(what), report));
+    if (trace) trace->write();
     auto const head = bench::heading_of(out.what);
     print(json ? bench::to_json(head, out.rows) : bench::to_table(head, out.rows));
 }

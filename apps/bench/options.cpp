@@ -117,6 +117,8 @@ command_line parse(int count, char const* const* arguments)
                 return text + " is not NAME=FOLDER";
             }
         });
+    model->add_option("--trace", out.trace, "Writes there what ran when, for Perfetto or chrome://tracing")
+        ->type_name("FILE");
     model->add_flag("--json", out.json, "Prints JSON instead of a table");
 
     runtime_bench ours;

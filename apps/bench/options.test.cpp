@@ -37,12 +37,14 @@ TEST_CASE("a model alone is measured with every default")
 
 TEST_CASE("every option reaches the measurement")
 {
-    auto line = parse_words({"model", "--model",    "x.gguf",       "--threads", "1,2",      "--prompt",
-                             "64",    "--generate", "16",           "--batch",   "1,3",      "--repetitions",
-                             "2",     "--idle",     "0.5",          "--kv",      "q8",       "--numerics",
-                             "f32",   "--beside",   "one=/usr/bin", "--beside",  "two=here", "--json"});
+    auto line =
+        parse_words({"model",      "--model",  "x.gguf",  "--threads",  "1,2",           "--prompt", "64",
+                     "--generate", "16",       "--batch", "1,3",        "--repetitions", "2",        "--idle",
+                     "0.5",        "--kv",     "q8",      "--numerics", "f32",           "--beside", "one=/usr/bin",
+                     "--beside",   "two=here", "--json",  "--trace",    "t.json"});
     REQUIRE(std::holds_alternative<model_bench>(line.given));
     auto const& given = std::get<model_bench>(line.given);
+    CHECK(given.trace == "t.json");
     CHECK(given.threads == std::vector<unsigned>{1, 2});
     CHECK(given.prompt == 64);
     CHECK(given.generate == 16);

@@ -27,6 +27,7 @@ struct settings {
     std::optional<std::string> system; ///< may be empty; none: what the template does without one
     std::optional<std::string> prompt;
     bool show_plan = false;
+    std::optional<std::string> trace; ///< the file that is to tell what the engine and its devices did
 };
 
 /// A command line is settings, or something to print and a status to leave with.

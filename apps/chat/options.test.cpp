@@ -91,6 +91,8 @@ TEST_CASE("every option arrives")
                                   "4",
                                   "--sum-parts",
                                   "6",
+                                  "--trace",
+                                  "trace.json",
                                   "--plan",
                                   "--stop",
                                   "one",
@@ -114,6 +116,7 @@ TEST_CASE("every option arrives")
     CHECK(s.engine.memory == std::int64_t{1} << 30);
     CHECK(s.engine.spread == parallelism{3, 2, 6});
     CHECK(s.engine.replicas == 4);
+    CHECK(s.trace == "trace.json");
     CHECK(s.show_plan);
     CHECK(s.stop == std::vector<std::string>{"one", "[a,b]"});
 }

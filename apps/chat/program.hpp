@@ -9,6 +9,7 @@
 #include <plait/apps/chat/signals.hpp>
 #include <plait/apps/chat/terminal.hpp>
 #include <plait/engine/engine.hpp>
+#include <plait/streams/trace_file.hpp>
 
 #include <memory>
 #include <optional>
@@ -76,6 +77,7 @@ private:
     ref<console> console_;
     ref<signal_source> signals_;
 
+    std::optional<trace_file> trace_;
     std::optional<engine> engine_;
     conversation talk_;
     totals totals_;

@@ -36,6 +36,14 @@ std::string host_device::description() const
     return model + ", " + std::to_string(pool_->workers()) + (pool_->workers() == 1 ? " thread" : " threads");
 }
 
+void host_device::run_next(host_stream& of)
+{
+    auto const* const record = recorded_in();
+    if (record != nullptr) of.note_begin(record->now());
+    of.run_next(*pool_);
+    if (record != nullptr) of.note_end(record->now());
+}
+
 bool host_device::poll()
 {
     if (auto why = bell_->failure()) {
@@ -44,7 +52,7 @@ bool host_device::poll()
     }
     for (auto& s : streams_) // in the order of stream_role: the most urgent first
         if (s.runnable()) {
-            s.run_next(*pool_);
+            run_next(s);
             reap();
             return true;
         }

@@ -30,6 +30,8 @@ public:
     std::size_t allocated() const noexcept { return memory_.allocated(); }
 
 private:
+    void run_next(host_stream& of);
+
     std::shared_ptr<compute_pool> pool_;
     mapped_memory memory_;
     std::shared_ptr<doorbell> bell_ = std::make_shared<doorbell>();

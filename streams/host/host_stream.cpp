@@ -13,6 +13,7 @@ ticket host_stream::put(operation_info const& info, std::shared_ptr<meeting> wit
     }
     auto& e = queue_.emplace_back();
     e.info = info;
+    e.step = step();
     e.with = std::move(with);
     e.value = t.value();
     return t;
@@ -57,6 +58,32 @@ head_kind host_stream::head() const noexcept
     auto const& head = queue_.front();
     if (head.invoke != nullptr) return head_kind::operation;
     return head.with ? head_kind::meeting : head_kind::wait;
+}
+
+void host_stream::record_in(trace_part& where, std::uint32_t track)
+{
+    record_ = std::make_unique<record>(record{where, track, {}, {}});
+}
+
+void host_stream::note_begin(time_point at) noexcept
+{
+    if (!record_ || record_->head.value > completed()) return;
+    auto const& head = queue_.front();
+    record_->head = {head.info, at, at, head.value, head.step};
+    record_->after = head.invoke == nullptr && !head.with ? head.after : ticket();
+}
+
+void host_stream::note_end(time_point at) noexcept
+{
+    if (!record_ || record_->head.value > completed()) return; // it is in a meeting
+    auto& done = record_->head;
+    if (auto const* const other = record_->after.where()) {
+        record_->where.followed(record_->track, done.value, static_cast<host_stream const*>(other)->record_->track,
+                                record_->after.value());
+    } else {
+        done.end = at;
+        record_->where.done(record_->track, done);
+    }
 }
 
 void host_stream::drop() noexcept

@@ -15,6 +15,7 @@
 #include <plait/streams/host/meeting.hpp>
 #include <plait/streams/operation_info.hpp>
 #include <plait/streams/stream.hpp>
+#include <plait/streams/trace.hpp>
 
 namespace plait::host {
 
@@ -43,6 +44,7 @@ public:
         if (failure()) return issue();
         auto& e = queue_.emplace_back();
         e.info = info;
+        e.step = step();
         e.function = reinterpret_cast<void (*)()>(op);
         e.invoke = [](entry const& self, compute_pool& pool) noexcept {
             pool.run(
@@ -80,6 +82,12 @@ public:
     head_kind head() const noexcept;
     operation_info const& head_info() const noexcept { return queue_.front().info; }
 
+    void record_in(trace_part& where, std::uint32_t track) override;
+    /// Where its operations are recorded, the device says when: that what is at the head begins, or has begun before,
+    /// and then that it has ended, if it has.
+    void note_begin(time_point at) noexcept;
+    void note_end(time_point at) noexcept;
+
 private:
     struct entry {
         void (*function)() = nullptr;
@@ -88,15 +96,26 @@ private:
         bool arrived = false;                                           // of a meeting: the stream has come to it
         ticket after;                                                   // of a wait: what it waits for
         operation_info info;                                            // not of a wait
+        std::int64_t step = 0;                                          // for the record
         std::uint64_t value = 0;
         alignas(16) std::array<std::byte, argument_bytes> arguments;
     };
 
+    /// What is noted of the head.
+    struct record {
+        trace_part& where;
+        std::uint32_t track;
+        trace_part::slice head;
+        ticket after; // of a wait
+    };
+
     void put_wait(ticket t) override;
     void drop() noexcept override;
+    std::int64_t step() const noexcept { return record_ ? record_->where.step() : 0; }
 
     std::shared_ptr<doorbell> bell_;
     std::deque<entry> queue_;
+    std::unique_ptr<record> record_;
 };
 
 /// Puts a host operation on a flow's stream, which must be a stream of a host device.

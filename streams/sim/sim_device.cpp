@@ -114,6 +114,7 @@ void sim_device::end(line& l) noexcept
         l.queue.run_next(*worker_);
     else
         l.queue.skip_next();
+    l.queue.note_end(l.end);
     reap();
 }
 
@@ -127,12 +128,14 @@ void sim_device::settle(time_point at, bool host_is_there) noexcept
                 auto const what = l.queue.head();
                 // Collectives go by the clock, which the host reads.
                 if (!host_is_there && (what == host::head_kind::meeting || l.queue.completed() >= l.seen)) break;
+                l.queue.note_begin(at);
                 if (what == host::head_kind::operation) {
                     auto const cost = options_.cost ? options_.cost(l.queue.head_info()) : duration{};
                     l.end = detail::later(at, std::max(cost, duration{}));
                     l.runs = true;
                 } else {
                     l.queue.run_next(*worker_);
+                    l.queue.note_end(at);
                     moved = true;
                 }
             }

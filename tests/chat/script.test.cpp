@@ -3,8 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <csignal>
+#include <fstream>
 
 using namespace plait::test;
 
@@ -48,6 +51,28 @@ std::vector<std::string> plain(std::vector<std::string> more)
 }
 
 } // namespace
+
+TEST_CASE("a trace is written in the end, of what was asked and of all devices, and a place for none is known at once")
+{
+    bench const b;
+    auto const file = b.home() / "trace.json";
+    auto const r = b.run(plain({"--prompt", "hello", "--tp", "2", "--trace", file.string()}));
+    CHECK(r.status == 0);
+    CHECK(r.error == "");
+    auto const read = nlohmann::json::parse(std::ifstream(file));
+    std::size_t requests = 0, processes = 0;
+    for (auto const& e : read.at("traceEvents")) {
+        requests += e.at("name") == "request" && e.at("ph") == "e";
+        processes += e.at("name") == "process_name";
+    }
+    CHECK(requests == 1);
+    CHECK(processes == 3);
+
+    auto const nowhere = b.run(plain({"--prompt", "hello", "--trace", (b.home() / "none" / "trace.json").string()}));
+    CHECK(nowhere.status == 1);
+    CHECK(nowhere.output == "");
+    CHECK(nowhere.error.find("none/trace.json: can't be written") != std::string::npos);
+}
 
 TEST_CASE("a prompt on the command line gives the answer and nothing else")
 {

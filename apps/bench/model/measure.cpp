@@ -39,6 +39,7 @@ engine_options options_for(model_bench const& what, unsigned threads)
     out.kv = what.kv;
     out.spread = what.spread;
     out.replicas = what.replicas;
+    out.record = what.record;
     out.context = std::max({what.prompt + 1, decode, short_prompt + 1});
     out.sequences = most;
     out.step_tokens = std::max<std::int64_t>(out.step_tokens, what.prompt);

@@ -5,9 +5,12 @@
 #include <plait/kernels/paged_kv.hpp>
 #include <plait/model/numerics.hpp>
 #include <plait/model/shard.hpp>
+#include <plait/streams/trace.hpp>
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
+#include <string>
 #include <vector>
 
 namespace plait::bench {
@@ -27,6 +30,8 @@ struct model_bench {
     std::int32_t replicas = 1;
     std::vector<peer> beside; ///< measured by turns with plait
     bool json = false;
+    std::string trace; ///< the file that is to tell what the engines and their devices did; may be empty
+    std::shared_ptr<plait::trace> record; ///< what is written there; null without
 };
 
 } // namespace plait::bench

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <plait/streams/trace.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+namespace plait {
+
+/// A trace that becomes a file in the end: for programs.
+class trace_file {
+public:
+    /// Makes the file, so that a place where none can be is known at once. Throws error(errc::io).
+    explicit trace_file(std::filesystem::path where);
+
+    std::shared_ptr<trace> const& record() const noexcept { return record_; }
+
+    /// Writes what is recorded; once, when nothing records any more. Throws error(errc::io).
+    void write();
+
+private:
+    std::filesystem::path where_;
+    std::ofstream out_;
+    std::shared_ptr<trace> record_ = std::make_shared<trace>();
+};
+
+} // namespace plait
