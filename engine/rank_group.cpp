@@ -118,7 +118,8 @@ task<> rank_group::restart()
 {
     co_await stop();
     make();
-    co_await load({});
+    std::function<void(double)> nobody;
+    co_await load(std::move(nobody));
 }
 
 task<> rank_group::stop()

@@ -423,7 +423,7 @@ task<> decoder::pass::project_logits()
     on.join_columns(f, {mine, f.ranks(), each, output.rows, s.logits});
 }
 
-task<float*> decoder::forward(flow& f, ops& on, decoder_step const& step, std::size_t lane)
+task<float*> decoder::forward(flow& f, ops& on, decoder_step step, std::size_t lane)
 {
     auto& s = spaces_[lane];
     pass p{*this, f, on, step, s};

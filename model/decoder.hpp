@@ -58,8 +58,8 @@ public:
     /// is put on the device and used up by sampling; null on other stages than the last. No rank holds the logits of
     /// all rows: each computes its tokens' of every row, and they are exchanged for all tokens' of its rows. Throws
     /// error(errc::bad_plan) when it would read a page whose write has not been issued. `f`, `on` and what `step`
-    /// refers to outlive the task.
-    task<float*> forward(flow& f, ops& on, decoder_step const& step, std::size_t lane = 0);
+    /// points to outlive the task.
+    task<float*> forward(flow& f, ops& on, decoder_step step, std::size_t lane = 0);
 
     model_spec const& spec() const noexcept { return spec_; }
     shard const& part() const noexcept { return part_; }

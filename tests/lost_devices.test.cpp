@@ -60,9 +60,10 @@ constexpr std::int64_t tokens = 12;
 std::vector<collected> expected_answers(std::filesystem::path const& model)
 {
     std::vector<collected> out;
+    parallelism const alone{1, 1, 2};
     simulation all;
     auto body = [&]() -> task<> {
-        auto running = co_await open(all.home(), small_engine(model, {1, 1, 2}));
+        auto running = co_await open(all.home(), small_engine(model, alone));
         out = co_await collect_together(running, some_requests(tokens));
         co_await running.close();
     };

@@ -213,7 +213,7 @@ inline std::vector<ref<model_probe>> make_probes(runtime& rt, unsigned threads, 
     return out;
 }
 
-inline task<> load_probes(std::vector<ref<model_probe>> const& probes, model_probe::options how)
+inline task<> load_probes(std::vector<ref<model_probe>> probes, model_probe::options how)
 {
     std::vector<task<>> all;
     for (std::size_t i = 0; i < probes.size(); ++i) {
@@ -224,7 +224,7 @@ inline task<> load_probes(std::vector<ref<model_probe>> const& probes, model_pro
 }
 
 /// The same passes on every rank: the logits of each.
-inline task<std::vector<std::vector<float>>> run_probes(std::vector<ref<model_probe>> const& probes,
+inline task<std::vector<std::vector<float>>> run_probes(std::vector<ref<model_probe>> probes,
                                                         std::vector<std::vector<probe_chunk>> passes,
                                                         std::vector<stream_role> lanes)
 {
@@ -239,7 +239,7 @@ inline task<std::vector<std::vector<float>>> run_probes(std::vector<ref<model_pr
     co_return out;
 }
 
-inline task<> stop_probes(std::vector<ref<model_probe>> const& probes)
+inline task<> stop_probes(std::vector<ref<model_probe>> probes)
 {
     for (auto const& probe : probes)
         co_await stop(probe);
