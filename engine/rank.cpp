@@ -56,6 +56,7 @@ struct rank::frame {
         drawn all;  ///< everybody's, where there are several ranks
     };
     std::vector<lane> lanes;
+    ticket_set after; ///< what all lanes follow
 };
 
 /// What comes before all lanes: new sequences take their slots, shared pages are copied, and rows get their tokens.
@@ -96,6 +97,7 @@ task<> rank::issue(flow& f, frame& step, std::size_t lane, std::size_t space)
     what.logit_rows = pass.draws.count;
     what.writes = &mine.writes;
     what.reads = mine.reads;
+    what.after = step.after.tickets();
     auto* logits = co_await decoder_->forward(f, *ops_, what, space);
     if (decoder_->part().last() && pass.draws.count > 0) co_await draw(f, step, lane, space, logits);
 }
@@ -166,28 +168,32 @@ task<step_result> rank::run(step_batch batch)
     for (auto const& pass : step.batch.passes)
         where.push_back(pass.where);
     weave strands(driven(), where, {member_.tensor.get(), member_.stages.get()});
-    // On the device a step begins when the one before it has ended: it reads its tokens, and pages that it wrote.
-    auto& first = strands[0];
-    for (auto t : newest_.tickets())
-        first.follow(t);
-    prepare_step(first, step);
+    // On the device a step computes when the one before it has computed: it reads its tokens, and pages that it wrote.
+    // What comes in from the stage before follows nothing but its activations, and nothing follows what goes out.
+    auto before = flow_on(step.batch.passes.front().where);
+    for (auto t : computed_.tickets())
+        before.follow(t);
+    prepare_step(before, step);
+    step.after = computed_;
+    step.after.add(before.last());
     std::vector<task<>> passes;
     passes.reserve(strands.lanes());
     // Steps take the activations by turns: where there are stages, one comes in while another goes out.
     auto spaces = static_cast<std::size_t>(decoder_->limits().lanes);
-    for (std::size_t lane = 0; lane < strands.lanes(); ++lane) {
-        if (lane > 0) strands[lane].follow(first.last());
-        passes.push_back(issue(strands[lane], step, lane, next_space_++ % spaces));
-    }
-    auto issued = co_await as_result(strands.run(std::move(passes)));
-    newest_.clear();
     for (std::size_t lane = 0; lane < strands.lanes(); ++lane)
-        newest_.add(strands[lane].last());
+        passes.push_back(issue(strands[lane], step, lane, next_space_++ % spaces));
+    auto issued = co_await as_result(strands.run(std::move(passes)));
+    computed_.clear();
+    for (auto where : {stream_role::urgent, stream_role::compute})
+        computed_.add(driven().stream_of(where).last());
     turn.release();
     // Also when not all was issued: what was put points into this frame.
     std::exception_ptr failure = issued.failure();
-    for (std::size_t lane = 0; lane < strands.lanes(); ++lane) {
-        auto done = co_await as_result(strands[lane].operator co_await());
+    std::vector<ticket> ends{before.last()};
+    for (std::size_t lane = 0; lane < strands.lanes(); ++lane)
+        ends.push_back(strands[lane].last());
+    for (auto t : ends) {
+        auto done = co_await as_result(t.operator co_await());
         if (done.failure() && !failure) failure = done.failure();
     }
     if (failure) std::rethrow_exception(failure);

@@ -73,7 +73,7 @@ private:
 
     rank_membership member_;
     std::size_t next_space_ = 0; ///< the decoder's, in turn
-    ticket_set newest_;          ///< the ends of the last step's lanes
+    ticket_set computed_;        ///< the end of the last step, but for what its lanes send to other stages
     semaphore issuing_{1};       ///< whose step is being put on the streams
     std::int64_t steps_ = 0;     ///< that were recorded
     std::unique_ptr<ops> ops_;

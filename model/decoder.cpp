@@ -429,10 +429,10 @@ task<float*> decoder::forward(flow& f, ops& on, decoder_step step, std::size_t l
     pass p{*this, f, on, step, s};
     f.follow(s.newest);
     auto count = step.rows * spec_.width;
-    if (part_.first())
-        co_await p.embed();
-    else
-        co_await f.receive(element_kind::f32, s.x.f32, count, part_.stage - 1);
+    if (!part_.first()) co_await f.receive(element_kind::f32, s.x.f32, count, part_.stage - 1);
+    for (auto t : step.after)
+        f.follow(t);
+    if (part_.first()) co_await p.embed();
     for (std::size_t i = 0; i < spec_.layers.size(); ++i)
         co_await p.decoder_layer(i);
     if (!part_.last())

@@ -37,6 +37,9 @@ struct decoder_step {
     kv_writes* writes = nullptr; ///< where to note this pass's writes, for passes of the same plan; may be null
     /// Passes of the same plan that write pages which this one reads: earlier chunks of the same sequences.
     std::span<kv_writes const* const> reads;
+    /// What the pass computes follows these too. What comes in from the stage before does not: it is under way
+    /// meanwhile.
+    std::span<ticket const> after;
 };
 
 /// Runs any model_spec, or a rank's part of it: embedding, layers, final norm and logits, as operations of a flow.
