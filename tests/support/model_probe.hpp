@@ -198,19 +198,28 @@ inline ref<model_probe> make_probe(runtime& rt, unsigned threads)
     return rt.spawn_on<model_probe>(loop, std::ref(*loop), std::move(owned));
 }
 
-/// A probe for each rank of tensor parallelism.
+/// A probe for each rank of tensor parallelism, rank i on devices[i].
+inline std::vector<ref<model_probe>> make_probes(runtime& rt, std::vector<std::unique_ptr<device>> devices,
+                                                 host::host_group_options how = {})
+{
+    auto group = host::make_host_group(rt, static_cast<int>(devices.size()), std::move(how));
+    std::vector<ref<model_probe>> out;
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+        auto loop = rt.new_loop("plait-gpu-test");
+        out.push_back(rt.spawn_on<model_probe>(loop, std::ref(*loop), std::move(devices[i]), std::move(group[i])));
+    }
+    return out;
+}
+
+/// The same on host devices.
 inline std::vector<ref<model_probe>> make_probes(runtime& rt, unsigned threads, std::int32_t ranks,
                                                  host::host_group_options how = {})
 {
     auto pool = std::make_shared<host::compute_pool>(rt, threads);
-    auto group = host::make_host_group(rt, ranks, std::move(how));
-    std::vector<ref<model_probe>> out;
-    for (auto& member : group) {
-        auto owned = std::make_unique<host::host_device>(pool, std::size_t(1) << 30);
-        auto loop = rt.new_loop("plait-gpu-test");
-        out.push_back(rt.spawn_on<model_probe>(loop, std::ref(*loop), std::move(owned), std::move(member)));
-    }
-    return out;
+    std::vector<std::unique_ptr<device>> devices;
+    for (std::int32_t i = 0; i < ranks; ++i)
+        devices.push_back(std::make_unique<host::host_device>(pool, std::size_t(1) << 30));
+    return make_probes(rt, std::move(devices), std::move(how));
 }
 
 inline task<> load_probes(std::vector<ref<model_probe>> probes, model_probe::options how)

@@ -21,14 +21,14 @@ inline std::uint64_t seeds(std::uint64_t usual, std::uint64_t many = 100)
     return environment("PLAIT_LONG") ? many * usual : usual;
 }
 
-/// Runs `body` in a simulation for `seeds(usual)` seeds, or for PLAIT_SEED alone. Fails with the first that throws, and
-/// says with which command it does so again; so do the checks in `body`.
+/// Runs `body` in a simulation for `seeds(usual, many)` seeds, or for PLAIT_SEED alone. Fails with the first that
+/// throws, and says with which command it does so again; so do the checks in `body`.
 inline void check_seeds(std::function<void(simulation&)> const& body, std::uint64_t usual,
-                        simulation_options const& options = {})
+                        simulation_options const& options = {}, std::uint64_t many = 100)
 {
     auto const* const one = environment("PLAIT_SEED");
     auto const first = one ? std::strtoull(one, nullptr, 10) : 1;
-    auto const count = one ? 1 : seeds(usual);
+    auto const count = one ? 1 : seeds(usual, many);
     for (auto seed = first; seed < first + count; ++seed) {
         INFO(replay_command("PLAIT_SEED=" + std::to_string(seed)));
         auto const found = explore_seeds(body, seed, 1, options);
