@@ -77,10 +77,11 @@ std::vector<rows> logits_alone(std::filesystem::path const& model)
         passes whole(1);
         for (int s = 0; s < 3; ++s)
             whole[0].emplace_back(s, 0, tokens_of(s, 0, lengths[static_cast<std::size_t>(s)]));
-        auto const found = co_await run_probes(probes, whole, {stream_role::compute});
-        auto at = found[0][0].begin();
+        std::vector<stream_role> const one_lane(1, stream_role::compute);
+        auto const found = co_await run_probes(probes, whole, one_lane);
+        auto at = found[0].begin();
         for (auto length : lengths) {
-            auto const end = at + length * (std::ssize(found[0][0]) / (lengths[0] + lengths[1] + lengths[2]));
+            auto const end = at + length * (std::ssize(found[0]) / (lengths[0] + lengths[1] + lengths[2]));
             out.emplace_back(at, end);
             at = end;
         }
@@ -136,23 +137,22 @@ woven_plan draw_plan(random_source& random, std::array<std::int32_t, 3> const& f
     return out;
 }
 
-void compare(woven_plan const& plan, std::vector<std::vector<rows>> const& ranks, std::vector<rows> const& expected)
+void compare(woven_plan const& plan, std::vector<rows> const& found, std::vector<rows> const& expected)
 {
-    for (auto const& found : ranks)
-        for (std::size_t i = 0; i < plan.all.size(); ++i) {
-            auto at = found.at(i).begin();
-            for (auto const& chunk : plan.all[i]) {
-                auto const s = static_cast<std::size_t>(chunk.sequence);
-                auto const width = std::ssize(expected[s]) / lengths[s];
-                auto const count = std::ssize(chunk.tokens) * width;
-                if (!std::equal(at, at + count, expected[s].begin() + chunk.first_position * width))
-                    throw std::runtime_error("pass " + std::to_string(i) + ", sequence " +
-                                             std::to_string(chunk.sequence) + " from " +
-                                             std::to_string(chunk.first_position) + ": other logits");
-                at += count;
-            }
-            if (at != found[i].end()) throw std::runtime_error("more logits than tokens");
+    for (std::size_t i = 0; i < plan.all.size(); ++i) {
+        auto at = found.at(i).begin();
+        for (auto const& chunk : plan.all[i]) {
+            auto const s = static_cast<std::size_t>(chunk.sequence);
+            auto const width = std::ssize(expected[s]) / lengths[s];
+            auto const count = std::ssize(chunk.tokens) * width;
+            if (found[i].end() - at < count) throw std::runtime_error("fewer logits than tokens");
+            if (!std::equal(at, at + count, expected[s].begin() + chunk.first_position * width))
+                throw std::runtime_error("pass " + std::to_string(i) + ", sequence " + std::to_string(chunk.sequence) +
+                                         " from " + std::to_string(chunk.first_position) + ": other logits");
+            at += count;
         }
+        if (at != found[i].end()) throw std::runtime_error("more logits than tokens");
+    }
 }
 
 /// A device on which each operation takes as long as it likes, or the host's own.
