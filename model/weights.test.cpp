@@ -69,11 +69,14 @@ CO_TEST_CASE("each of n ranks holds an n-th of the weights and of the KV pages")
 {
     for (auto weights : {ggml_type::f32, ggml_type::q4_1, ggml_type::q8_0}) {
         temporary_file const file(tiny_model_bytes(eight_heads(weights)));
-        auto const whole = co_await held_by(rt, file.path(), {1, 1}, 0);
+        parallelism const alone;
+        auto const whole = co_await held_by(rt, file.path(), alone, 0);
         for (std::int32_t ranks : {2, 4, 8})
             for (std::int32_t rank : {0, ranks - 1}) {
                 CAPTURE(ranks);
-                auto const part = co_await held_by(rt, file.path(), {ranks, 1}, rank);
+                parallelism spread;
+                spread.tensor = ranks;
+                auto const part = co_await held_by(rt, file.path(), spread, rank);
                 auto const share = static_cast<double>(whole.weights) / ranks;
                 CHECK(static_cast<double>(part.weights) >= share);
                 CHECK(static_cast<double>(part.weights) <= 1.05 * share);

@@ -70,6 +70,18 @@ trace_part& trace::add(std::string name, clock const& time)
     return parts_.emplace_back(std::move(name), time, most_);
 }
 
+std::vector<trace::operation> trace::operations() const
+{
+    std::lock_guard lock(mutex_);
+    std::vector<operation> out;
+    for (auto const& part : parts_)
+        for (auto const& [what, track] : part.operations_) {
+            auto const named = std::ranges::find(part.tracks_, track, &trace_part::named_track::track);
+            out.push_back({part.name_, named == part.tracks_.end() ? std::string_view() : named->name, what});
+        }
+    return out;
+}
+
 std::size_t trace::dropped() const
 {
     std::lock_guard lock(mutex_);

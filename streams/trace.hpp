@@ -9,6 +9,7 @@
 #include <iosfwd>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace plait {
@@ -103,6 +104,15 @@ public:
     /// As a JSON object in the Trace Event Format, times in microseconds since the first event. Called when nothing is
     /// recorded: after close() of an engine.
     void write(std::ostream& to) const;
+
+    /// An operation of a device's stream; the names live as long as the trace.
+    struct operation {
+        std::string_view part;
+        std::string_view track;
+        trace_part::slice what;
+    };
+    /// All of them, part by part, in the order in which they ended. Called when nothing is recorded.
+    std::vector<operation> operations() const;
 
     /// Events that were not kept.
     std::size_t dropped() const;
