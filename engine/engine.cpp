@@ -241,6 +241,7 @@ task<engine> open(runtime& home, engine_options options, progress report)
     what.rank.limits = all.limits;
     what.rank.instruction_set = options.instruction_set.value_or(host::best_isa());
     what.hang_limit = options.hang_limit;
+    what.check_collectives = options.check_collectives;
     what.simulated = options.simulated;
     what.make_device = options.make_device;
     std::vector<std::shared_ptr<rank_group>> replicas;

@@ -54,6 +54,8 @@ struct engine_options {
     std::int32_t restarts = 3;
     /// A device that keeps another one waiting for longer, or a step for twice as long, is lost.
     duration hang_limit = std::chrono::minutes(5);
+    /// Whether ranks compare their collectives as they put them; see host::host_group_options::check.
+    bool check_collectives = host::host_group_options().check;
     device_maker make_device; ///< null: host devices, or `simulated` ones
     /// Run on simulated devices, which take their memory and their tokens from the host and their time from a model of
     /// cost; `threads` is not used. None: on the host.

@@ -38,6 +38,7 @@ void rank_group::make()
     auto const& spread = what_.spread;
     host::host_group_options how;
     how.hang_limit = what_.hang_limit;
+    how.check = what_.check_collectives;
     if (what_.simulated) how.link = what_.simulated->link;
     how.fabric = host::make_host_fabric();
     auto group = [&](std::string name, std::int32_t size) {

@@ -24,6 +24,7 @@ public:
         std::vector<shard> parts;                   ///< one a rank: divide(spread, …)
         rank_options rank;                          ///< of every rank; `part` is filled in
         duration hang_limit{};                      ///< of the groups
+        bool check_collectives = false;             ///< in them
         std::optional<simulated_devices> simulated; ///< instead of the host's
         device_maker make_device;                   ///< null: host devices, or simulated ones
         std::shared_ptr<trace> record;              ///< of the devices, or null

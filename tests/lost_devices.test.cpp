@@ -114,6 +114,7 @@ CO_TEST_CASE("a device that is lost on threads costs no token either")
     for (auto spread : {parallelism{1, 1, 2}, {2, 1, 2}, {2, 2, 2}})
         for (std::int64_t after : {0, 100, 300, 700}) {
             auto options = small_engine(model.path(), spread);
+            options.hang_limit = std::chrono::minutes(5); // a machine may be slow
             fault f;
             f.after = after;
             options.make_device = with_fault(static_cast<std::size_t>(spread.ranks()) - 1, f);
@@ -131,6 +132,7 @@ CO_TEST_CASE("devices that are lost every time end the requests with an error, a
     tiny_file model(small_model());
     auto options = small_engine(model.path(), {2, 1});
     options.restarts = 2;
+    options.hang_limit = std::chrono::minutes(5);
     int made = 0;
     // Loads, and then fails within a step.
     auto armed = std::make_shared<std::atomic<bool>>(false);

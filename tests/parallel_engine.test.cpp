@@ -51,6 +51,7 @@ CO_TEST_CASE("answers are the same on every number of devices, in ranks, stages 
         auto options = tiny_engine(model.path());
         options.threads = 2;
         options.step_tokens = 32; // prompts come in chunks
+        options.check_collectives = true;
         options.spread = {1, 1, 4};
         auto expected = co_await answers_of(rt, options);
         for (auto spread : {parallelism{2, 1, 4}, {4, 1, 4}, {1, 2, 4}, {1, 4, 4}, {2, 2, 4}, {4, 3, 4}}) {

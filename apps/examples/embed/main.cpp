@@ -1,8 +1,9 @@
-// A service that embeds plait:  plait-embed --model FILE [--port N] [--threads N] [--max-tokens N]
+// A service that embeds plait:  plait-embed --model FILE [--port N] [--threads N] [--max-tokens N] [--trace FILE]
 // It prints the port, and serves until Ctrl-C; SIGUSR1 shows what goes on inside. Try it with:  nc 127.0.0.1 PORT
 #include "service.hpp"
 
 #include <plait/actors/dump.hpp>
+#include <plait/streams/trace_file.hpp>
 
 #include <asio/bind_executor.hpp>
 #include <asio/signal_set.hpp>
@@ -14,6 +15,7 @@
 #include <iostream>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -23,6 +25,7 @@ namespace {
 struct command_line {
     plait::engine_options engine;
     service::options serving;
+    std::string trace; ///< empty: none
 };
 
 /// A whole number from `low` to `high`.
@@ -50,6 +53,8 @@ command_line parse(int count, char** arguments)
             out.engine.threads = static_cast<unsigned>(number(name, value, 1, 1024));
         else if (name == "--max-tokens")
             out.serving.max_tokens = number(name, value, 1, std::numeric_limits<int>::max());
+        else if (name == "--trace")
+            out.trace = value;
         else
             throw std::invalid_argument(std::string(name) + " is not an option");
     }
@@ -63,8 +68,10 @@ void show(std::error_code, std::string const& now)
     std::cerr << now << std::flush;
 }
 
-void serve(command_line const& given)
+void serve(command_line given)
 {
+    std::optional<plait::trace_file> trace;
+    if (!given.trace.empty()) given.engine.record = trace.emplace(given.trace).record();
     asio::io_context context(1); // outlives the runtime, whose last operations complete into it
     plait::runtime home;
     auto engine = home.run(plait::open(home, given.engine));
@@ -82,6 +89,7 @@ void serve(command_line const& given)
     std::cout << "listening on 127.0.0.1:" << serving->port() << std::endl;
     context.run();
     home.run(engine.close(false));
+    if (trace) trace->write();
 }
 
 } // namespace
@@ -93,11 +101,11 @@ int main(int argc, char** argv)
         given = parse(argc, argv);
     } catch (std::exception const& e) {
         std::cerr << "plait-embed: " << e.what()
-                  << "\nplait-embed --model FILE [--port N] [--threads N] [--max-tokens N]\n";
+                  << "\nplait-embed --model FILE [--port N] [--threads N] [--max-tokens N] [--trace FILE]\n";
         return 2;
     }
     try {
-        serve(given);
+        serve(std::move(given));
     } catch (std::exception const& e) {
         std::cerr << "plait-embed: " << e.what() << "\n";
         return 1;
