@@ -50,6 +50,13 @@ bool host_device::poll()
         abort(std::move(why));
         return true;
     }
+    // Other devices wait where streams meet: they go first, so that a collective is under way while operations run.
+    for (auto& s : streams_)
+        if (s.runnable() && s.head() != head_kind::operation) {
+            s.run_next(*pool_);
+            reap();
+            return true;
+        }
     for (auto& s : streams_) // in the order of stream_role: the most urgent first
         if (s.runnable()) {
             run_next(s);

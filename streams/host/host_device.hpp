@@ -11,7 +11,7 @@ namespace plait::host {
 
 /// The processor as a device: its memory is the process's, its streams run on the compute pool. One operation runs at a
 /// time, on all workers; between two operations the gpu's thread runs the coroutines that became ready, and the
-/// runnable stream of the most urgent role goes next.
+/// runnable stream of the most urgent role goes next. A collective that a stream has come to begins before that.
 class host_device final : public device {
 public:
     /// `memory_limit`: the most bytes that allocate() hands out.

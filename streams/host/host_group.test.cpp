@@ -278,6 +278,31 @@ CO_TEST_CASE("a collective reads what was put on its stream before it, and is do
     co_await on_ranks(rt, 4, 2, body);
 }
 
+CO_TEST_CASE("a collective begins before operations that are ready, of whatever role")
+{
+    auto group = host::make_host_group(rt, 1);
+    std::array<float, 2> summands{1, 2};
+    float sum = 0, seen = 0;
+    struct look {
+        float const* at;
+        float* seen;
+    };
+    auto body = [&](test_gpu& g, int) -> task<> {
+        auto& compute = static_cast<host::host_stream&>(g.driven().stream_of(stream_role::compute));
+        auto& communication = g.driven().stream_of(stream_role::communication);
+        auto run_look = [](look const& args, share) { *args.seen = *args.at; };
+        communication.wait(compute.put({}, +run_look, look{summands.data(), &seen}));
+        auto call = call_of(collective_kind::all_reduce, summands.data(), &sum, 1);
+        call.parts = 2;
+        auto const summed = group[0]->put(communication, call);
+        compute.put({}, +run_look, look{&sum, &seen});
+        co_await compute.last();
+        co_await summed;
+        CHECK(seen == 3);
+    };
+    co_await on_ranks(rt, 1, 1, body);
+}
+
 TEST_CASE("eight ranks run on one thread")
 {
     frame_check frames;
