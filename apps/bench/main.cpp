@@ -38,7 +38,8 @@ void run(bench::model_bench what)
     print(json ? bench::to_json(head, out.rows) : bench::to_table(head, out.rows));
 }
 
-void run(bench::runtime_bench const& what)
+/// Of the runtime, or of weaving.
+void run_contests(auto const& what)
 {
     auto const head = bench::heading_of(what);
     if (what.json) {
@@ -62,7 +63,9 @@ int main(int argc, char** argv)
         if (auto* const model = std::get_if<bench::model_bench>(&line.given)) {
             run(std::move(*model));
         } else if (auto const* const ours = std::get_if<bench::runtime_bench>(&line.given)) {
-            run(*ours);
+            run_contests(*ours);
+        } else if (auto const* const woven = std::get_if<bench::weave_bench>(&line.given)) {
+            run_contests(*woven);
         }
         return line.status;
     } catch (std::exception const& e) {

@@ -43,6 +43,18 @@ actors that ask each other on one worker ("its choice"); "a thread each" are det
 
 Exit status: 0 measured, whatever the figures; 1 a workload gave a wrong result; 2 the command line is wrong)";
 
+constexpr auto weave_footer =
+    R"(Rows: "two flows" is a step of two flows that a weave runs, beside a hand-written loop that issues the same kernels in
+the same order: nanoseconds of a part of four kernels of 5 us, after which a flow passes its turn. "a turn" is what
+passing it costs: the same with one kernel of next to nothing, woven less by hand. "hidden" is the part of what could be
+hidden that two woven halves of a step hide, of sums that are a link's time under way and over by the machine's clock:
+two ranks, a processor each, parts of a quarter more than that time. "sum" is one all-reduce of 576 floats or 1 MiB
+among ranks that share a pool, beside threads that meet at a std::barrier. "resident" is what opening an engine on so
+many ranks adds to the process's resident memory, by rank.
+
+Exit status: 0 measured, whatever the figures; 1 a workload gave a wrong result, or the model can't be opened; 2 the
+command line is wrong)";
+
 } // namespace
 
 command_line parse(int count, char const* const* arguments)
@@ -142,6 +154,32 @@ command_line parse(int count, char const* const* arguments)
         ->check(CLI::ExistingDirectory);
     runtime_command->add_flag("--json", ours.json, "Prints JSON, at the end, instead of a table, row by row");
 
+    weave_bench woven;
+    auto* const weave_command =
+        app.add_subcommand("weave", "Flows that take turns, sums that computing hides, and ranks' memory");
+    weave_command->footer(weave_footer);
+    weave_command->add_option("--only", woven.only, "Rows whose names contain one of these")
+        ->type_name("TEXT,...")
+        ->delimiter(',');
+    weave_command->add_option("--rounds", woven.rounds, "Turns of everybody in each row")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    weave_command->add_option("--scale", woven.scale, "Multiplies the operations of a turn")
+        ->type_name("X")
+        ->check(CLI::Range(0.0001, 100.0))
+        ->capture_default_str();
+    auto* const woven_model =
+        weave_command->add_option("--model", woven.model, "A GGUF file, to measure what its ranks keep resident")
+            ->type_name("FILE")
+            ->check(CLI::ExistingFile);
+    weave_command->add_option("--tp", woven.tensor, "Numbers of ranks; default: those up to 8 that divide the model")
+        ->type_name("N,...")
+        ->delimiter(',')
+        ->check(CLI::Range(2, 64))
+        ->needs(woven_model);
+    weave_command->add_flag("--json", woven.json, "Prints JSON, at the end, instead of a table, row by row");
+
     command_line line;
     try {
         app.parse(count, arguments);
@@ -154,6 +192,10 @@ command_line parse(int count, char const* const* arguments)
     }
     if (runtime_command->parsed()) {
         line.given = std::move(ours);
+        return line;
+    }
+    if (weave_command->parsed()) {
+        line.given = std::move(woven);
         return line;
     }
     if (out.threads.empty()) out.threads.push_back(runtime::available_cpus());

@@ -2,6 +2,7 @@
 
 #include <plait/apps/bench/model/options.hpp>
 #include <plait/apps/bench/runtime/measure.hpp>
+#include <plait/apps/bench/weave/measure.hpp>
 
 #include <string>
 #include <variant>
@@ -10,7 +11,7 @@ namespace plait::bench {
 
 /// A command line: what to do, or what to print and the exit status.
 struct command_line {
-    std::variant<std::monostate, model_bench, runtime_bench> given;
+    std::variant<std::monostate, model_bench, runtime_bench, weave_bench> given;
     std::string output; ///< for standard output
     std::string error;  ///< for standard error
     int status = 0;

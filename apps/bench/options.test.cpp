@@ -73,7 +73,10 @@ TEST_CASE("a wrong command line says what is wrong and ends in 2")
                                                {"plait-bench", "runtime", "--scale", "0"},
                                                {"plait-bench", "runtime", "--headers", "/no/such/folder"},
                                                {"plait-bench", "runtime", "--only"},
-                                               {"plait-bench", "runtime", "--model", "x"}}) {
+                                               {"plait-bench", "runtime", "--model", "x"},
+                                               {"plait-bench", "weave", "--rounds", "0"},
+                                               {"plait-bench", "weave", "--tp", "2"},
+                                               {"plait-bench", "weave", "--model", "/no/such/file"}}) {
         auto line = parse(static_cast<int>(words.size()), words.data());
         CHECK(std::holds_alternative<std::monostate>(line.given));
         CHECK(line.status == 2);
@@ -119,4 +122,27 @@ TEST_CASE("every option reaches the measurement of the runtime")
     CHECK(given.scale == 0.5);
     CHECK(given.headers == "/usr");
     CHECK(given.json);
+}
+
+TEST_CASE("weaving alone is measured with every default, and with every option")
+{
+    auto line = parse_words({"weave"});
+    REQUIRE(std::holds_alternative<weave_bench>(line.given));
+    auto const& given = std::get<weave_bench>(line.given);
+    CHECK(given.only.empty());
+    CHECK(given.rounds == 15);
+    CHECK(given.scale == 1);
+    CHECK(given.model.empty());
+    CHECK(given.tensor.empty());
+    CHECK(!given.json);
+    auto full = parse_words({"weave", "--only", "turn,sum", "--rounds", "3", "--scale", "0.5", "--model", "/dev/null",
+                             "--tp", "3,9", "--json"});
+    REQUIRE(std::holds_alternative<weave_bench>(full.given));
+    auto const& all = std::get<weave_bench>(full.given);
+    CHECK(all.only == std::vector<std::string>{"turn", "sum"});
+    CHECK(all.rounds == 3);
+    CHECK(all.scale == 0.5);
+    CHECK(all.model == "/dev/null");
+    CHECK(all.tensor == std::vector<std::int32_t>{3, 9});
+    CHECK(all.json);
 }

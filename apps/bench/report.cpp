@@ -42,7 +42,7 @@ std::string compared(row const& r, rival const& other)
 {
     auto const ratio = ratio_of(r, other);
     if (!std::isfinite(ratio)) return "";
-    bool const is_time = r.unit.starts_with("ns") || r.unit.starts_with("ms");
+    bool const is_time = r.unit.starts_with("ns") || r.unit.starts_with("us") || r.unit.starts_with("ms");
     if (r.more_is_better || !is_time) return "plait has " + shown(ratio) + " times this";
     if (ratio == 0) return "";
     auto const verdict = other.times && ratio <= *other.times ? " met)" : " missed)";

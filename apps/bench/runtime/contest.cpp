@@ -36,7 +36,7 @@ std::vector<row> hold(contest const& what, int rounds, double scale)
     times.unit = what.unit;
     times.threads = what.threads;
     times.target = what.target;
-    times.more_is_better = false;
+    times.more_is_better = what.more_is_better;
     for (auto const& who : what.rivals)
         times.beside.push_back({who.name, {}, who.times});
 
@@ -61,6 +61,44 @@ std::vector<row> hold(contest const& what, int rounds, double scale)
     std::vector<row> out{std::move(times)};
     if (counts_allocations(what)) out.push_back(std::move(counts));
     return out;
+}
+
+std::vector<row> hold(std::vector<contest> const& all, int rounds, double scale,
+                      std::function<void(std::string const&)> const& begins,
+                      std::function<void(row const&)> const& ends)
+{
+    std::vector<row> out;
+    for (auto const& one : all) {
+        if (begins) begins(one.name + (one.threads == 1 ? "" : ", " + std::to_string(one.threads) + " threads"));
+        for (auto& made : hold(one, rounds, scale)) {
+            out.push_back(std::move(made));
+            if (ends) ends(out.back());
+        }
+    }
+    return out;
+}
+
+int width_of(std::vector<contest> const& all)
+{
+    int out = 0;
+    for (auto const& one : all) {
+        std::vector<rival> beside;
+        beside.reserve(one.rivals.size());
+        for (auto const& who : one.rivals)
+            beside.push_back({who.name, {}, {}});
+        for (auto const& name : rows_of(one))
+            out = std::max(out, width_of(name, beside));
+    }
+    return out;
+}
+
+std::string built()
+{
+#ifdef NDEBUG
+    return std::string(__VERSION__) + ", without assertions";
+#else
+    return std::string(__VERSION__) + ", with assertions: not for measuring";
+#endif
 }
 
 } // namespace plait::bench

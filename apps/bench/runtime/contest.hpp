@@ -28,6 +28,7 @@ struct contest {
     contestant own;
     std::vector<contestant> rivals;
     std::optional<double> target = {};
+    bool more_is_better = false;
     int most_rounds = 1000;                      ///< for rows that take long, or whose figure is the same every time
     bool show_allocations = false;               ///< in a row of their own
     std::optional<double> most_allocations = {}; ///< the target of that row, which is shown then
@@ -37,8 +38,18 @@ struct contest {
 /// `scale` multiplies the sizes.
 std::vector<row> hold(contest const& what, int rounds, double scale);
 
+/// Holds them all. `begins` hears what is being measured, `ends` each row when it is there; both may be empty.
+std::vector<row> hold(std::vector<contest> const& all, int rounds, double scale,
+                      std::function<void(std::string const&)> const& begins,
+                      std::function<void(row const&)> const& ends);
+
 /// The names of its rows.
 std::vector<std::string> rows_of(contest const& what);
+/// The width of the names of all these rows.
+int width_of(std::vector<contest> const& all);
+
+/// The compiler that built this program, and how.
+std::string built();
 
 /// Every contest that this program can hold on this machine. `headers` is the folder with plait/actors/actors.hpp whose
 /// compiling is timed; without it, or without the compiler, nothing is compiled.

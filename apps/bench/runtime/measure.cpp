@@ -48,15 +48,6 @@ std::string threads()
     return out;
 }
 
-std::string built()
-{
-#ifdef NDEBUG
-    return std::string(__VERSION__) + ", without assertions";
-#else
-    return std::string(__VERSION__) + ", with assertions: not for measuring";
-#endif
-}
-
 } // namespace
 
 std::filesystem::path own_headers()
@@ -81,30 +72,13 @@ heading heading_of(runtime_bench const& what)
 
 int width_of(runtime_bench const& what)
 {
-    int out = 0;
-    for (auto const& one : wanted(what)) {
-        std::vector<rival> beside;
-        beside.reserve(one.rivals.size());
-        for (auto const& who : one.rivals)
-            beside.push_back({who.name, {}, {}});
-        for (auto const& name : rows_of(one))
-            out = std::max(out, width_of(name, beside));
-    }
-    return out;
+    return width_of(wanted(what));
 }
 
 std::vector<row> measure(runtime_bench const& what, std::function<void(std::string const&)> const& begins,
                          std::function<void(row const&)> const& ends)
 {
-    std::vector<row> out;
-    for (auto const& one : wanted(what)) {
-        if (begins) begins(one.name + (one.threads == 1 ? "" : ", " + std::to_string(one.threads) + " threads"));
-        for (auto& made : hold(one, what.rounds, what.scale)) {
-            out.push_back(std::move(made));
-            if (ends) ends(out.back());
-        }
-    }
-    return out;
+    return hold(wanted(what), what.rounds, what.scale, begins, ends);
 }
 
 } // namespace plait::bench

@@ -2,6 +2,8 @@
 
 #include <plait/apps/bench/runtime/processors.hpp>
 
+#include <algorithm>
+#include <barrier>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -123,6 +125,43 @@ sample many_to_many_across(std::int64_t n)
     auto const sum = exchange(values, n);
     auto const out = m.over(n);
     check(sum, sum_below(n), "channel");
+    return out;
+}
+
+sample all_reduce(std::size_t ranks, std::int64_t floats, std::int64_t n)
+{
+    auto const size = static_cast<std::size_t>(floats);
+    std::vector<std::vector<float>> inputs, sums(ranks, std::vector<float>(size));
+    for (std::size_t rank = 0; rank < ranks; ++rank)
+        inputs.emplace_back(size, static_cast<float>(rank + 1));
+    std::barrier all(static_cast<std::ptrdiff_t>(ranks));
+    meter m;
+    auto at = [](std::size_t i) { return static_cast<std::ptrdiff_t>(i); };
+    auto one = [&](std::size_t rank) {
+        for (std::int64_t i = -warm_up(n); i < n; ++i) {
+            all.arrive_and_wait();
+            if (i == 0 && rank == 0) m = meter();
+            auto const from = size * rank / ranks, end = size * (rank + 1) / ranks;
+            auto& own = sums[rank];
+            std::copy(inputs[0].begin() + at(from), inputs[0].begin() + at(end), own.begin() + at(from));
+            for (std::size_t other = 1; other < ranks; ++other)
+                for (auto k = from; k < end; ++k)
+                    own[k] += inputs[other][k];
+            for (auto& to : sums)
+                if (&to != &own) std::copy(own.begin() + at(from), own.begin() + at(end), to.begin() + at(from));
+            all.arrive_and_wait();
+        }
+    };
+    std::vector<std::thread> others;
+    for (std::size_t rank = 1; rank < ranks; ++rank)
+        others.emplace_back(one, rank);
+    one(0);
+    for (auto& t : others)
+        t.join();
+    auto out = m.over(n);
+    out.value /= 1e3;
+    check(static_cast<std::int64_t>(sums.back().back()), sum_below(static_cast<std::int64_t>(ranks) + 1),
+          "sum of the ranks");
     return out;
 }
 
