@@ -196,7 +196,7 @@ task<> weave_at_random(runtime& rt, std::filesystem::path const& model, std::vec
     co_await load_probes(probes, small_probe(model, ranks));
     std::array<std::int32_t, 3> from{}, to{};
     for (std::size_t s = 0; s < lengths.size(); ++s)
-        to[s] = 1 + below(random, lengths[s]);
+        to[s] = 1 + below(random, lengths[s] - 1);
     for (int i = 0; i < 2; ++i) {
         auto const plan = draw_plan(random, from, to);
         auto outcome = co_await as_result(run_probes(probes, plan.all, plan.lanes));

@@ -50,20 +50,21 @@ bool host_device::poll()
         abort(std::move(why));
         return true;
     }
-    // Other devices wait where streams meet: they go first, so that a collective is under way while operations run.
-    for (auto& s : streams_)
-        if (s.runnable() && s.head() != head_kind::operation) {
-            s.run_next(*pool_);
-            reap();
-            return true;
+    auto* next = static_cast<host_stream*>(nullptr);
+    for (auto& s : streams_) { // in the order of stream_role: the most urgent first
+        if (!s.runnable()) continue;
+        if (next == nullptr) next = &s;
+        // Other devices wait where streams meet: they go before all, so that a collective is under way while operations
+        // run.
+        if (s.head() != head_kind::operation) {
+            next = &s;
+            break;
         }
-    for (auto& s : streams_) // in the order of stream_role: the most urgent first
-        if (s.runnable()) {
-            run_next(s);
-            reap();
-            return true;
-        }
-    return false;
+    }
+    if (next == nullptr) return false;
+    run_next(*next);
+    reap();
+    return true;
 }
 
 } // namespace plait::host
