@@ -28,7 +28,8 @@ public:
 
 /// A step as a straight line: a pass has a cost of its own, above all its weights come from memory, and each token adds
 /// to it; so with the all-reduces. Of two woven passes the shorter of computation and communication is hidden, but for
-/// one layer of it at the ends.
+/// one layer of it at the ends. It knows nothing of what two streams share: decode beside a prompt costs what two
+/// halves cost, so that policies take the halves. A model of a device on which the one is cheaper says so.
 class linear_costs final : public cost_model {
 public:
     struct line {

@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <cmath>
 #include <limits>
+#include <span>
 #include <string>
 
 #include <plait/actors/error.hpp>
@@ -13,6 +13,23 @@ namespace plait {
 
 namespace {
 
+duration twice(duration d)
+{
+    return d > duration::max() / 2 ? duration::max() : 2 * d;
+}
+
+/// Tokens of a step that are none which a sequence has just drawn. The choices of a request are drawn from one row.
+std::int64_t prompt_tokens_of(step_batch const& batch)
+{
+    auto out = static_cast<std::int64_t>(batch.tokens.size());
+    for (auto const& pass : batch.passes) {
+        auto const rows = std::span(batch.logit_rows).subspan(pass.draws.first, pass.draws.count);
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            if (i == 0 || rows[i] != rows[i - 1]) --out;
+    }
+    return out;
+}
+
 } // namespace
 
 /// A step between its issue and the hand-out of its tokens.
@@ -21,6 +38,7 @@ struct engine_core::flight {
     step_result result;
     std::exception_ptr failure;
     event done;
+    std::optional<time_point> given_up; ///< when it counts as hanging; since it became the oldest
     std::int64_t prompt_tokens = 0;
     std::int64_t number = 0; ///< in the record
 };
@@ -97,15 +115,18 @@ task<> engine_core::steps(scope& running)
         sweep();
         while (in_flight_.size() < depth_ && issue(running)) {
         }
-        if (!in_flight_.empty()) {
-            auto oldest = in_flight_.front();
-            co_await end_of(*oldest);
-            in_flight_.pop_front();
-            co_await retire(*oldest);
+        if (in_flight_.empty()) {
+            if (closing_ && scheduler_.sequences().empty()) co_return;
+            co_await work_.wait();
             continue;
         }
-        if (closing_ && scheduler_.sequences().empty()) co_return;
-        co_await work_.wait();
+        auto oldest = in_flight_.front();
+        // Where one more step may be in flight, what comes meanwhile need not wait for the oldest.
+        auto& what = in_flight_.size() < depth_ ? work_ : oldest->done;
+        if (!oldest->done.is_set()) co_await progress_of(*oldest, what);
+        if (!oldest->done.is_set()) continue;
+        in_flight_.pop_front();
+        co_await retire(*oldest);
     }
 }
 
@@ -135,14 +156,15 @@ task<> engine_core::expire(std::shared_ptr<answer> late, time_point at)
     work_.set();
 }
 
-/// Waits for the oldest step. Ranks that wait for each other notice by themselves that one hangs; here it is noticed
-/// where nobody waits for it.
-task<> engine_core::end_of(flight& oldest)
+/// Waits for `what` while the oldest step is under way. Ranks that wait for each other notice by themselves that one
+/// hangs; here it is noticed where nobody waits for it.
+task<> engine_core::progress_of(flight& oldest, event& what)
 {
-    auto wait = [](event& done) -> task<> { co_await done.wait(); };
-    auto ended = co_await as_result(timeout(home_.clock(), 2 * options_.hang_limit, wait(oldest.done)));
-    if (oldest.done.is_set()) co_return;
-    if (ended.error() != errc::deadline_exceeded) std::rethrow_exception(ended.failure());
+    if (!oldest.given_up) oldest.given_up = detail::later(now(), twice(options_.hang_limit));
+    auto wait = [](event& e) -> task<> { co_await e.wait(); };
+    auto came = co_await as_result(timeout(home_.clock(), *oldest.given_up, wait(what)));
+    if (!came.failure() || oldest.done.is_set()) co_return;
+    if (came.error() != errc::deadline_exceeded) std::rethrow_exception(came.failure());
     co_await ranks_->abandon(
         std::make_exception_ptr(error(errc::device_lost, "a step that has not ended in twice the hang limit")));
     co_await oldest.done.wait();
@@ -157,6 +179,7 @@ task<> engine_core::run_step(std::shared_ptr<flight> step)
     else
         step->result = std::move(outcome).value();
     step->done.set();
+    work_.set();
 }
 
 bool engine_core::issue(scope& running)
@@ -170,10 +193,13 @@ bool engine_core::issue(scope& running)
     if (!next) return false;
     auto step = std::make_shared<flight>();
     step->step = std::move(*next);
-    step->prompt_tokens = static_cast<std::int64_t>(step->step.batch.tokens.size() - step->step.draws.size());
+    step->prompt_tokens = prompt_tokens_of(step->step.batch);
     for (auto const& s : step->step.members)
         s->owner->started(at);
-    if (record_ != nullptr) record_->begin("step", step->number = ++recorded_steps_);
+    if (record_ != nullptr) {
+        step->step.batch.number = step->number = ++recorded_steps_;
+        record_->begin("step", step->number);
+    }
     in_flight_.push_back(step);
     running.start(run_step(step));
     return true;
@@ -186,20 +212,27 @@ task<> engine_core::recover(std::exception_ptr why)
 {
     while (!in_flight_.empty()) {
         auto next = in_flight_.front();
-        co_await end_of(*next);
+        while (!next->done.is_set())
+            co_await progress_of(*next, next->done);
         in_flight_.pop_front();
+        if (record_ != nullptr) record_->end("step", next->number);
         scheduler_.abandon(next->step);
     }
-    if (code_of(why) == errc::bad_plan || restarts_ >= options_.restarts) {
-        fail_all(why);
-        co_return;
-    }
-    ++restarts_;
-    ++counters_.restarts;
+    sweep();
     for (auto const& s : scheduler_.restart_all())
         s->owner->preempted();
-    auto made = co_await as_result(ranks_->restart());
-    if (made.failure()) fail_all(made.failure());
+    while (!(closing_ && scheduler_.sequences().empty())) {
+        if (code_of(why) == errc::bad_plan || restarts_ >= options_.restarts) {
+            fail_all(why);
+            co_return;
+        }
+        ++restarts_;
+        ++counters_.restarts;
+        auto made = co_await as_result(ranks_->restart());
+        if (!made.failure()) co_return;
+        why = made.failure();
+        sweep();
+    }
 }
 
 task<> engine_core::retire(flight& step)

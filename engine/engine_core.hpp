@@ -46,7 +46,7 @@ private:
     task<> steps(scope& running);
     task<> watch();
     task<> expire(std::shared_ptr<answer> late, time_point at);
-    task<> end_of(flight& oldest);
+    task<> progress_of(flight& oldest, event& what);
     task<> run_step(std::shared_ptr<flight> step);
     bool issue(scope& running);
     task<> retire(flight& step);

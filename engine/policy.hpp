@@ -72,7 +72,7 @@ struct step_plan {
     std::vector<stream_role> lanes;
 };
 
-/// Decides what each step computes. Derive, or pass any callable of the same shape to engine_options::policy.
+/// Decides what each step computes. Derive, or make one of a callable (make_policy); engine_options::schedule takes it.
 /// Deterministic; it may keep state, but does no I/O and knows no clock but snapshot::now, so that the same object runs
 /// in production and in simulation. Called by the engine only, never at the same time twice.
 struct policy {

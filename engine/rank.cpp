@@ -63,9 +63,11 @@ struct rank::frame {
 void rank::prepare_step(flow& f, frame& step)
 {
     auto const& batch = step.batch;
-    for (auto const& start : batch.starts)
+    for (auto const& start : batch.starts) {
+        if (!decoder_->part().last()) break; // only there tokens are drawn
         sampler_->start(start.slot, start.params, {batch.seen.data() + start.seen_first, start.seen_count},
                         {batch.biases.data() + start.bias_first, start.bias_count});
+    }
     for (std::size_t g = 0; g < batch.groups.size(); ++g)
         if (!batch.groups[g].copies.empty() && !layers_of_group_[g].empty())
             ops_->copy_pages(f, {layers_of_group_[g], batch.groups[g].copies});
@@ -154,44 +156,66 @@ step_result rank::result_of(frame& step) const
     return out;
 }
 
-task<step_result> rank::run(step_batch batch)
+/// Puts a step on the streams. `ends` gets the tickets that everything put is over with, also when this throws.
+task<> rank::put_on_streams(frame& step, std::vector<ticket>& ends)
 {
-    frame step;
+    auto const& batch = step.batch;
     step.tokens.resize(batch.tokens.size());
     step.lanes.resize(batch.passes.size());
-    step.batch = std::move(batch);
-
-    auto turn = co_await issuing_.acquire();
-    if (auto* record = dev().recorded_in()) record->enter_step(++steps_);
+    ends.reserve(batch.passes.size() + 1);
+    if (auto* record = dev().recorded_in()) record->enter_step(batch.number);
     std::vector<stream_role> where;
-    where.reserve(step.batch.passes.size());
-    for (auto const& pass : step.batch.passes)
+    where.reserve(batch.passes.size());
+    for (auto const& pass : batch.passes)
         where.push_back(pass.where);
     weave strands(driven(), where, {member_.tensor.get(), member_.stages.get()});
-    // On the device a step computes when the one before it has computed: it reads its tokens, and pages that it wrote.
-    // What comes in from the stage before follows nothing but its activations, and nothing follows what goes out.
-    auto before = flow_on(step.batch.passes.front().where);
-    for (auto t : computed_.tickets())
-        before.follow(t);
-    prepare_step(before, step);
-    step.after = computed_;
-    step.after.add(before.last());
     std::vector<task<>> passes;
     passes.reserve(strands.lanes());
+    // On the device a step computes when the one before it has computed: it reads its tokens, and pages that it wrote.
+    // What comes in from the stage before follows nothing but its activations, and nothing follows what goes out.
+    auto before = flow_on(where.front());
+    for (auto t : computed_.tickets())
+        before.follow(t);
+    auto const prepared = [&] {
+        try {
+            prepare_step(before, step);
+        } catch (...) {
+            return std::current_exception();
+        }
+        return std::exception_ptr();
+    }();
+    ends.push_back(before.last());
+    if (prepared) std::rethrow_exception(prepared);
+    step.after = computed_;
+    step.after.add(before.last());
     // Steps take the activations by turns: where there are stages, one comes in while another goes out.
     auto spaces = static_cast<std::size_t>(decoder_->limits().lanes);
     for (std::size_t lane = 0; lane < strands.lanes(); ++lane)
         passes.push_back(issue(strands[lane], step, lane, next_space_++ % spaces));
     auto issued = co_await as_result(strands.run(std::move(passes)));
     computed_.clear();
-    for (auto where : {stream_role::urgent, stream_role::compute})
-        computed_.add(driven().stream_of(where).last());
-    turn.release();
-    // Also when not all was issued: what was put points into this frame.
-    std::exception_ptr failure = issued.failure();
-    std::vector<ticket> ends{before.last()};
+    for (auto role : {stream_role::urgent, stream_role::compute})
+        computed_.add(driven().stream_of(role).last());
     for (std::size_t lane = 0; lane < strands.lanes(); ++lane)
         ends.push_back(strands[lane].last());
+    std::move(issued).value();
+}
+
+task<step_result> rank::run(step_batch batch)
+{
+    frame step;
+    step.batch = std::move(batch);
+    std::vector<ticket> ends;
+    auto turn = co_await issuing_.acquire();
+    auto issued = co_await as_result(put_on_streams(step, ends));
+    turn.release();
+    auto failure = issued.failure();
+    if (failure) {
+        // What this rank does not issue, the others must not wait for.
+        for (auto* group : {member_.tensor.get(), member_.stages.get()})
+            if (group != nullptr) group->abort(failure);
+    }
+    // Also when not all was issued: what was put points into this frame.
     for (auto t : ends) {
         auto done = co_await as_result(t.operator co_await());
         if (done.failure() && !failure) failure = done.failure();

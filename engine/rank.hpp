@@ -66,6 +66,7 @@ private:
     /// What a step's operations point to; it stays until their tickets have passed.
     struct frame;
     struct drawn;
+    task<> put_on_streams(frame& step, std::vector<ticket>& ends);
     void prepare_step(flow& f, frame& step);
     task<> issue(flow& f, frame& step, std::size_t lane, std::size_t space);
     task<> draw(flow& f, frame& step, std::size_t lane, std::size_t space, float* logits);
@@ -75,7 +76,6 @@ private:
     std::size_t next_space_ = 0; ///< the decoder's, in turn
     ticket_set computed_;        ///< the end of the last step, but for what its lanes send to other stages
     semaphore issuing_{1};       ///< whose step is being put on the streams
-    std::int64_t steps_ = 0;     ///< that were recorded
     std::unique_ptr<ops> ops_;
     std::unique_ptr<sampler> sampler_;
     std::optional<gguf_file> file_; ///< while loading

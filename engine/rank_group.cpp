@@ -98,13 +98,14 @@ task<> rank_group::load(std::function<void(double)> report)
 
 task<step_result> rank_group::run(step_batch batch)
 {
+    // A step that some ranks have is not taken from the others: no stop is seen here.
     // The first rank of the last stage: all ranks of that stage have the same result.
     auto answering = ranks_.size() - static_cast<std::size_t>(what_.spread.tensor);
     std::vector<task<step_result>> all;
     all.reserve(ranks_.size());
     for (std::size_t i = 0; i + 1 < ranks_.size(); ++i)
-        all.push_back(ask<&rank::run>(ranks_[i], step_batch(batch)));
-    all.push_back(ask<&rank::run>(ranks_.back(), std::move(batch)));
+        all.push_back(shield(ask<&rank::run>(ranks_[i], step_batch(batch))));
+    all.push_back(shield(ask<&rank::run>(ranks_.back(), std::move(batch))));
     auto results = co_await when_all(std::move(all));
     co_return std::move(results[answering]);
 }

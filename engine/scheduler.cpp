@@ -128,8 +128,8 @@ snapshot scheduler::look(time_point now)
     }
     look.free_pages -= promised_pages();
     if (options_.stages > 1) {
-        auto running = std::ranges::count_if(sequences_, [](auto const& s) { return s->running && !s->parked; });
-        auto each = (static_cast<std::int64_t>(running) + options_.stages - 1) / options_.stages;
+        auto able = std::ranges::count_if(sequences_, [](auto const& s) { return !s->parked; });
+        auto each = (std::min<std::int64_t>(able, options_.slots) + options_.stages - 1) / options_.stages;
         look.sequence_budget = std::clamp<std::int64_t>(each, 1, look.sequence_budget);
     }
     look.sequences = views_;
@@ -214,6 +214,11 @@ issued_step scheduler::build(step_plan const& plan)
     for (auto& group : step.batch.groups)
         group.first.push_back(0);
     std::unordered_map<sequence_id, std::uint32_t> written; // bit i: by lane i
+    // Pages are taken, copied and given back for all of a sequence's chunks at once: nothing that one chunk reads is
+    // given away by the next.
+    std::unordered_map<sequence_id, std::int64_t> tokens_of;
+    for (auto const& entry : plan.entries)
+        tokens_of[entry.id] += entry.tokens;
     auto end_of = [](auto const& list) { return static_cast<std::uint32_t>(list.size()); };
     auto& batch = step.batch;
     auto lanes = std::max<std::size_t>(1, plan.lanes.size());
@@ -226,9 +231,12 @@ issued_step scheduler::build(step_plan const& plan)
         pass.draws.first = end_of(batch.draws);
         for (auto const& entry : plan.entries) {
             if (entry.lane != static_cast<std::int32_t>(lane)) continue;
-            pass.reads |= written[entry.id];
-            written[entry.id] |= bit;
-            add_rows(step, find(entry.id), entry.tokens);
+            auto& by = written[entry.id];
+            auto s = find(entry.id);
+            auto copies = by == 0 ? take_pages(*s, tokens_of[entry.id]) : page_copies(pools_.size());
+            pass.reads |= by;
+            by |= bit;
+            add_rows(step, s, entry.tokens, copies);
         }
         pass.rows.count = end_of(batch.tokens) - pass.rows.first;
         pass.chunks.count = end_of(batch.chunks) - pass.chunks.first;
@@ -238,12 +246,18 @@ issued_step scheduler::build(step_plan const& plan)
     return step;
 }
 
-void scheduler::add_rows(issued_step& step, std::shared_ptr<sequence> const& s, std::int64_t tokens)
+scheduler::page_copies scheduler::take_pages(sequence& s, std::int64_t tokens)
+{
+    if (!s.running) start(s);
+    page_copies copies(pools_.size());
+    s.pages.grow(s.computed + tokens, copies);
+    return copies;
+}
+
+void scheduler::add_rows(issued_step& step, std::shared_ptr<sequence> const& s, std::int64_t tokens,
+                         page_copies const& copies)
 {
     auto& batch = step.batch;
-    if (!s->running) start(*s);
-    std::vector<std::vector<page_copy>> copies(pools_.size());
-    s->pages.grow(s->computed + tokens, copies);
     for (std::size_t g = 0; g < pools_.size(); ++g) {
         auto& group = batch.groups[g];
         auto pages = s->pages.tables()[g].pages();

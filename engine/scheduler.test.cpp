@@ -4,6 +4,7 @@
 #include <deque>
 #include <memory>
 #include <random>
+#include <set>
 #include <vector>
 
 #include <plait/engine/policies/ordered.hpp>
@@ -120,4 +121,54 @@ TEST_CASE("whatever comes, is read slowly or is cancelled, every plan holds and 
                     by = std::make_shared<shortest_prefill_first>();
                 world(seed, admit, std::move(by)).run();
             }
+}
+
+TEST_CASE(
+    "pages that leave the window of a chunk's layers are given to nobody while an earlier chunk of the step reads them")
+{
+    // Two chunks of one prompt in two lanes, then another prompt in the second lane. The pool is so small that a page
+    // which the second chunk no longer needs would go to the other prompt at once.
+    auto options = test::books_of(12, 4);
+    options.kv.groups.front().window = 16;
+    options.step_tokens = 200;
+    options.lanes = 2;
+    int step = 0;
+    auto plan = make_policy([&step](snapshot const& now) {
+        step_plan out;
+        if (++step == 1) {
+            out.entries.push_back({now.sequences[0].id, 64, 0});
+        } else {
+            out.lanes = {stream_role::compute, stream_role::urgent};
+            out.entries.push_back({now.sequences[0].id, 48, 0});
+            out.entries.push_back({now.sequences[0].id, 32, 1});
+            out.entries.push_back({now.sequences[1].id, 20, 1});
+        }
+        return out;
+    });
+    scheduler books(options, std::move(plan));
+    auto add = [&](std::int64_t prompt) {
+        auto r = std::make_shared<sequence_request>();
+        r->prompt = prompt;
+        r->limit = prompt + 8;
+        books.add(r, std::vector<std::int32_t>(static_cast<std::size_t>(prompt), 5), nullptr);
+    };
+    add(150);
+    add(20);
+    auto first = books.next({});
+    REQUIRE(first);
+    auto second = books.next({});
+    REQUIRE(second);
+    auto const& batch = second->batch;
+    REQUIRE(batch.passes.size() == 2);
+    REQUIRE(batch.chunks.size() == 3);
+    CHECK(batch.passes[1].reads == 1);
+    auto const& group = batch.groups.front();
+    auto pages_of_chunk = [&](std::size_t i) {
+        std::set<page_id> out(group.pages.begin() + group.first[i], group.pages.begin() + group.first[i + 1]);
+        out.erase(-1);
+        return out;
+    };
+    for (auto page : pages_of_chunk(0))
+        CHECK_FALSE(pages_of_chunk(2).contains(page));
+    CHECK(pages_of_chunk(0) == pages_of_chunk(1)); // one growth serves all chunks of a step
 }

@@ -49,6 +49,7 @@ struct step_batch {
         std::vector<page_copy> copies; ///< before anything else
     };
 
+    std::int64_t number = 0;          ///< in the record
     std::vector<pass> passes;         ///< one a lane
     std::vector<std::int32_t> tokens; ///< one a row: an id, or -1 - slot for the slot's newest token
     std::vector<chunk> chunks;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 #include <string>
+#include <tuple>
 
 namespace plait {
 
@@ -26,7 +27,7 @@ struct demand {
     }
     bool operator<(demand const& other) const noexcept
     {
-        return std::tie(what, number) < std::tie(other.what, other.number);
+        return std::tie(what, number, divisor, grain) < std::tie(other.what, other.number, other.divisor, other.grain);
     }
 };
 

@@ -93,6 +93,16 @@ TEST_CASE("a quantised product is cut between blocks only, one in floats anywher
     CHECK(has(refusal(blocks, {1, 1, 8}), "with sums of 8 parts"));
 }
 
+TEST_CASE("one layer in floats does not hide that others are cut between blocks only")
+{
+    tiny_model_options shape;
+    shape.weights = ggml_type::q8_0;
+    shape.types = {{"blk.0.ffn_down.weight", ggml_type::f16}, {"blk.0.attn_output.weight", ggml_type::f16}};
+    opened o(shape);
+    CHECK(refusal(o, {2}).empty());
+    CHECK(has(refusal(o, {4}), "attention features 64 in blocks of 32"));
+}
+
 TEST_CASE("ranks of a stage share its layers, and stages have all of them, in order")
 {
     for (std::int32_t stages = 1; stages <= 7; ++stages)

@@ -16,8 +16,13 @@ public:
     {
         if (t.over()) return;
         for (auto& mine : tickets_)
-            if (mine.where() == t.where() || mine.over()) {
-                if (mine.where() != t.where() || mine.value() < t.value()) mine = t;
+            if (mine.where() == t.where()) {
+                if (mine.value() < t.value()) mine = t;
+                return;
+            }
+        for (auto& mine : tickets_)
+            if (mine.over()) {
+                mine = t;
                 return;
             }
         throw error(errc::invalid_argument, "tickets of more streams than a device has");

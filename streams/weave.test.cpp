@@ -109,6 +109,32 @@ CO_TEST_CASE("lanes past the last fold onto it and run one after the other")
     co_await on_test_gpu(rt, 1, body);
 }
 
+CO_TEST_CASE("a set of tickets keeps the last of each stream, whichever of them are over")
+{
+    auto body = [](test_gpu& g) -> task<> {
+        diary d;
+        std::vector<flow> flows;
+        ticket_set all;
+        for (std::size_t role = 0; role < stream_roles; ++role) {
+            auto& f = flows.emplace_back(g.flow_on(static_cast<stream_role>(role)));
+            note(f, d, "old");
+            all.add(f.last());
+        }
+        co_await flows.front(); // only the first stream's has passed
+        for (std::size_t role = stream_roles; role-- > 0;) {
+            note(flows[role], d, "new");
+            all.add(flows[role].last());
+        }
+        for (auto t : all.tickets())
+            CHECK_FALSE(t.passed());
+        for (auto const& f : flows)
+            co_await f;
+        for (auto t : all.tickets())
+            CHECK(t.passed());
+    };
+    co_await on_test_gpu(rt, 1, body);
+}
+
 CO_TEST_CASE("a flow that waits for the device keeps its turn")
 {
     auto body = [](test_gpu& g) -> task<> {

@@ -238,3 +238,19 @@ CO_TEST_CASE("answers are the same whatever a cost model makes of the steps")
         CHECK(found == expected);
     }
 }
+
+CO_TEST_CASE("no limit for a hang is no limit at all, and the choices of a request are one prompt")
+{
+    tiny_file model(four_layers(ggml_type::f32));
+    auto options = tiny_engine(model.path());
+    options.hang_limit = duration::max();
+    auto running = co_await open(rt, options);
+    auto what = ask_for("x", 6);
+    what.choices = 4;
+    auto answer = co_await collect_from(running, what);
+    auto stats = co_await running.stats();
+    CHECK(stats.restarts == 0);
+    CHECK(stats.prompt_tokens >= 0);
+    CHECK(answer.result.choices.size() == 4);
+    co_await running.close();
+}
