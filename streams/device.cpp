@@ -6,7 +6,9 @@
 
 namespace plait {
 
-std::string_view name(stream_role role) noexcept
+namespace {
+
+char const* text_of(stream_role role) noexcept
 {
     switch (role) {
     case stream_role::urgent:
@@ -23,6 +25,13 @@ std::string_view name(stream_role role) noexcept
     return "unknown";
 }
 
+} // namespace
+
+std::string_view name(stream_role role) noexcept
+{
+    return text_of(role);
+}
+
 void device::driven_by(event_loop& /*home*/) noexcept {}
 
 void device::record_in(trace_part& where)
@@ -30,7 +39,7 @@ void device::record_in(trace_part& where)
     trace_ = &where;
     for (std::uint32_t i = 0; i < stream_roles; ++i) {
         auto const role = static_cast<stream_role>(i);
-        where.name_track(i + 1, name(role).data()); // the names are literals
+        where.name_track(i + 1, text_of(role));
         stream_of(role).record_in(where, i + 1);
     }
 }

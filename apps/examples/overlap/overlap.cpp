@@ -114,7 +114,7 @@ plait::duration end_of_layers(step const& s, int layers)
     for (auto const& b : s.bars)
         if (b.name == "all_reduce") ends.push_back(b.end);
     std::ranges::sort(ends);
-    auto const wanted = static_cast<std::size_t>(1 + 2 * layers); // the embedding's, and two of each layer
+    auto const wanted = 1 + 2 * static_cast<std::size_t>(layers); // the embedding's, and two of each layer
     return ends.size() < wanted ? s.length : ends[wanted - 1];
 }
 
