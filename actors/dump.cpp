@@ -149,11 +149,6 @@ struct question_to_task final : question {
     std::uint64_t number;
 };
 
-task<> wait_for(event& e)
-{
-    co_await e.wait();
-}
-
 } // namespace
 
 namespace detail {

@@ -52,4 +52,9 @@ result<void> event::wait_operation::await_result() noexcept
     return outcome;
 }
 
+task<> wait_for(event& e)
+{
+    co_await e.wait();
+}
+
 } // namespace plait

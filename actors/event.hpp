@@ -68,4 +68,7 @@ inline event::wait_operation event::wait() noexcept
     return wait_operation(*this);
 }
 
+/// The wait as a task, for what takes tasks, such as `timeout`. `e` outlives it.
+task<> wait_for(event& e);
+
 } // namespace plait

@@ -37,15 +37,10 @@ private:
     detail::actor_core* core_;
 };
 
-task<> wait_for(std::shared_ptr<event> e)
-{
-    co_await e->wait();
-}
-
 /// Whether it is set in time, whatever the caller's stop.
 task<bool> set_by(std::shared_ptr<event> e, clock& time, time_point end)
 {
-    auto waiting = timeout(time, end, wait_for(std::move(e)));
+    auto waiting = timeout(time, end, wait_for(*e));
     auto const outcome = co_await as_result(shield(std::move(waiting)));
     co_return outcome.has_value();
 }

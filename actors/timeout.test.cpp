@@ -20,11 +20,6 @@ task<int> number_after(plait::clock& c, duration d, int n)
     co_return n;
 }
 
-task<> wait_for(event& e)
-{
-    co_await e.wait();
-}
-
 /// Moves a clock on, a step at a time, until `t` has ended.
 template<class T>
 task<result<T>> with_time(manual_clock& c, task<T> t)

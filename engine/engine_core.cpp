@@ -161,8 +161,7 @@ task<> engine_core::expire(std::shared_ptr<answer> late, time_point at)
 task<> engine_core::progress_of(flight& oldest, event& what)
 {
     if (!oldest.given_up) oldest.given_up = detail::later(now(), twice(options_.hang_limit));
-    auto wait = [](event& e) -> task<> { co_await e.wait(); };
-    auto came = co_await as_result(timeout(home_.clock(), *oldest.given_up, wait(what)));
+    auto came = co_await as_result(timeout(home_.clock(), *oldest.given_up, wait_for(what)));
     if (!came.failure() || oldest.done.is_set()) co_return;
     if (came.error() != errc::deadline_exceeded) std::rethrow_exception(came.failure());
     co_await ranks_->abandon(
