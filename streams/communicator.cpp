@@ -4,9 +4,7 @@ namespace plait {
 
 communicator::~communicator() = default;
 
-namespace {
-
-char const* text_of(collective_kind kind) noexcept
+std::string_view name(collective_kind kind) noexcept
 {
     switch (kind) {
     case collective_kind::all_reduce:
@@ -25,13 +23,6 @@ char const* text_of(collective_kind kind) noexcept
         return "receive";
     }
     return "unknown";
-}
-
-} // namespace
-
-std::string_view name(collective_kind kind) noexcept
-{
-    return text_of(kind);
 }
 
 std::string_view name(element_kind kind) noexcept
@@ -57,7 +48,7 @@ operation_info info_of(collective_call const& call, int ranks) noexcept
     auto const whole = call.kind == collective_kind::all_gather || call.kind == collective_kind::reduce_scatter ||
                        call.kind == collective_kind::all_to_all;
     auto const elements = call.count * (whole ? ranks : 1);
-    return {text_of(call.kind), elements * bytes_of(call.element), 0};
+    return {name(call.kind), elements * bytes_of(call.element), 0};
 }
 
 } // namespace plait

@@ -6,9 +6,7 @@
 
 namespace plait {
 
-namespace {
-
-char const* text_of(stream_role role) noexcept
+std::string_view name(stream_role role) noexcept
 {
     switch (role) {
     case stream_role::urgent:
@@ -25,13 +23,6 @@ char const* text_of(stream_role role) noexcept
     return "unknown";
 }
 
-} // namespace
-
-std::string_view name(stream_role role) noexcept
-{
-    return text_of(role);
-}
-
 void device::driven_by(event_loop& /*home*/) noexcept {}
 
 void device::record_in(trace_part& where)
@@ -39,7 +30,7 @@ void device::record_in(trace_part& where)
     trace_ = &where;
     for (std::uint32_t i = 0; i < stream_roles; ++i) {
         auto const role = static_cast<stream_role>(i);
-        where.name_track(i + 1, text_of(role));
+        where.name_track(i + 1, name(role));
         stream_of(role).record_in(where, i + 1);
     }
 }
@@ -51,9 +42,18 @@ void device::abort(std::exception_ptr why) noexcept
     reap();
 }
 
+namespace {
+
+bool all_over(std::span<ticket const> tickets) noexcept
+{
+    return std::ranges::all_of(tickets, &ticket::over);
+}
+
+} // namespace
+
 void device::retire(std::byte* memory, std::size_t bytes, std::span<ticket const> tickets) noexcept
 {
-    if (std::ranges::all_of(tickets, [](ticket const& t) { return t.over(); })) {
+    if (all_over(tickets)) {
         deallocate(memory, bytes);
         return;
     }
@@ -63,7 +63,7 @@ void device::retire(std::byte* memory, std::size_t bytes, std::span<ticket const
 void device::reap() noexcept
 {
     std::erase_if(limbo_, [this](limbo const& entry) {
-        if (!std::ranges::all_of(entry.tickets, [](ticket const& t) { return t.over(); })) return false;
+        if (!all_over(entry.tickets)) return false;
         deallocate(entry.memory, entry.bytes);
         return true;
     });

@@ -31,9 +31,7 @@ public:
     /// The stream that the next operation goes to, with what that must follow put before it.
     stream& enter()
     {
-        for (auto t : follows_.tickets())
-            where_->wait(t);
-        follows_.clear();
+        put_waits_on(*where_);
         return *where_;
     }
 
@@ -54,9 +52,8 @@ public:
         follows_.add(last_);
     }
 
-    /// Ranks that share the layers of this flow's stage, and this rank's place among them.
+    /// Ranks that share the layers of this flow's stage.
     int ranks() const noexcept;
-    int rank() const noexcept;
 
     /// Sums `count` F32 values over the ranks, after all that this flow has issued: see collective_call, also for
     /// `parts`. With one rank and one part nothing is done, and `out` must be `in`. The collective is issued here;
@@ -87,8 +84,15 @@ private:
     friend collective;
     friend weave;
 
+    void put_waits_on(stream& next)
+    {
+        for (auto t : follows_.tickets())
+            next.wait(t);
+        follows_.clear();
+    }
     collective issue(communicator& among, stream_role on, collective_call const& call);
     collective among_ranks(collective_call call, site where);
+    collective among_stages(stream_role on, collective_call call, site where);
 
     stream* where_;
     ticket last_;

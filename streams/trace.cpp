@@ -52,7 +52,7 @@ void trace_part::end(char const* name, std::int64_t number) noexcept
     keep(marks_, {name, number, now(), false});
 }
 
-void trace_part::name_track(std::uint32_t track, char const* name)
+void trace_part::name_track(std::uint32_t track, std::string_view name)
 {
     tracks_.push_back({track, name});
 }

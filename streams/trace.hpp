@@ -46,7 +46,7 @@ public:
     void end(char const* name, std::int64_t number) noexcept;
 
     /// A track of its own in the picture, from 1 on, with a name that is static.
-    void name_track(std::uint32_t track, char const* name);
+    void name_track(std::uint32_t track, std::string_view name);
 
     /// Events that were not kept.
     std::size_t dropped() const noexcept { return dropped_; }
@@ -69,7 +69,7 @@ private:
     };
     struct named_track {
         std::uint32_t track;
-        char const* name;
+        std::string_view name;
     };
 
     template<class Event>

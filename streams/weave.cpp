@@ -29,23 +29,15 @@ int flow::ranks() const noexcept
     return group == nullptr ? 1 : group->size();
 }
 
-int flow::rank() const noexcept
-{
-    auto* group = lane_ == nullptr ? nullptr : lane_->owner.groups().tensor;
-    return group == nullptr ? 0 : group->rank();
-}
-
 /// A collective goes to a stream of its own kind, after what this flow has issued; its ticket is taken before the turn
 /// passes. What this flow issues next follows it, and the wait for it is put then: put now, it would hold up what other
 /// flows issue on the compute stream meanwhile.
 collective flow::issue(communicator& among, stream_role on, collective_call const& call)
 {
     auto& other = lane_->owner.on().stream_of(on);
-    for (auto t : follows_.tickets())
-        other.wait(t);
+    put_waits_on(other);
     other.wait(last_);
     last_ = among.put(other, call);
-    follows_.clear();
     follows_.add(last_);
     return collective(lane_);
 }
@@ -76,28 +68,22 @@ collective flow::all_to_all(element_kind element, void const* in, void* out, std
     return among_ranks({collective_kind::all_to_all, element, in, out, count}, where);
 }
 
+/// One of two ranks of different stages.
+collective flow::among_stages(stream_role on, collective_call call, site where)
+{
+    call.where = where;
+    return issue(*lane_->owner.groups().stages, on, call);
+}
+
 collective flow::send(element_kind element, void const* in, std::int64_t count, int stage, site where)
 {
-    collective_call call;
-    call.kind = collective_kind::send;
-    call.element = element;
-    call.in = in;
-    call.count = count;
-    call.peer = stage;
-    call.where = where;
-    return issue(*lane_->owner.groups().stages, stream_role::copy_out, call);
+    return among_stages(stream_role::copy_out, {collective_kind::send, element, in, nullptr, count, 1, stage}, where);
 }
 
 collective flow::receive(element_kind element, void* out, std::int64_t count, int stage, site where)
 {
-    collective_call call;
-    call.kind = collective_kind::receive;
-    call.element = element;
-    call.out = out;
-    call.count = count;
-    call.peer = stage;
-    call.where = where;
-    return issue(*lane_->owner.groups().stages, stream_role::copy_in, call);
+    return among_stages(stream_role::copy_in, {collective_kind::receive, element, nullptr, out, count, 1, stage},
+                        where);
 }
 
 collective flow::turn() noexcept

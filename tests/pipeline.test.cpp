@@ -21,7 +21,7 @@ constexpr std::int64_t chunk_tokens = 16;
 /// One layer for each stage, of which one operation takes all the time.
 duration by_layers(operation_info const& what)
 {
-    return std::string_view(what.name) == "gated" ? stage_time : duration{};
+    return what.name == "gated" ? stage_time : duration{};
 }
 
 engine_options staged(std::filesystem::path const& model, std::int32_t stages, duration link)
