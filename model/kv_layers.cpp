@@ -1,7 +1,5 @@
 #include <plait/model/kv_layers.hpp>
 
-#include <algorithm>
-
 namespace plait {
 
 kv_geometry kv_geometry_of(model_spec const& spec, kv_type type)
@@ -23,7 +21,7 @@ kv_geometry kv_geometry_of(model_spec const& whole, kv_type type, shard const& p
             if (layer >= part.first_layer && layer < part.first_layer + part.layers)
                 mine.push_back(layer - static_cast<int>(part.first_layer));
         group.layers = std::move(mine);
-        group.kv_heads = std::max(1, group.kv_heads / part.ranks);
+        group.kv_heads = static_cast<int>(part.kv_heads(group.kv_heads));
     }
     return out;
 }

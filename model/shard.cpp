@@ -157,15 +157,10 @@ model_spec part_of(model_spec const& spec, shard const& part)
     for (auto& layer : out.layers) {
         auto& a = layer.attention;
         a.heads = part.length(a.heads);
-        a.kv_heads = std::max<std::int64_t>(1, a.kv_heads / part.ranks);
+        a.kv_heads = part.kv_heads(a.kv_heads);
         layer.ffn.hidden = part.length(layer.ffn.hidden);
     }
     return out;
-}
-
-std::int64_t first_kv_head(attention_spec const& whole, shard const& part) noexcept
-{
-    return whole.kv_heads * part.rank / part.ranks;
 }
 
 } // namespace plait

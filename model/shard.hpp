@@ -31,6 +31,9 @@ struct shard {
     std::int64_t layers = 0;
     std::int32_t parts = 1; ///< summands that this rank makes of a product that is divided by its input
 
+    /// The same of KV heads, which are on several ranks where there are fewer of them.
+    std::int64_t first_kv_head(std::int64_t whole) const noexcept { return whole * rank / ranks; }
+    std::int64_t kv_heads(std::int64_t whole) const noexcept { return std::max<std::int64_t>(1, whole / ranks); }
     /// Of `rows` rows whose logits are wanted, how many each rank gets; the last ones may get fewer, or none.
     std::int64_t rows_each(std::int64_t rows) const noexcept { return (rows + ranks - 1) / ranks; }
     /// The first of this rank's, and how many it has.
@@ -59,8 +62,5 @@ std::vector<shard> divide(parallelism const& how, model_spec const& spec);
 /// What a rank computes: its layers, with its heads and hidden features. KV heads that are fewer than the ranks are on
 /// several of them. The vocabulary stays whole.
 model_spec part_of(model_spec const& spec, shard const& part);
-
-/// The KV head that is the first of this rank's.
-std::int64_t first_kv_head(attention_spec const& whole, shard const& part) noexcept;
 
 } // namespace plait

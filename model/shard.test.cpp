@@ -44,14 +44,7 @@ bool has(std::string const& text, std::string const& part)
 /// SmolLM2-135M's proportions in small: 9 heads over 3 KV heads.
 tiny_model_options nine_heads()
 {
-    tiny_model_options shape;
-    shape.width = 288;
-    shape.heads = 9;
-    shape.kv_heads = 3;
-    shape.ffn = 768;
-    shape.vocabulary = 384;
-    shape.weights = ggml_type::q4_1;
-    return shape;
+    return {.width = 288, .heads = 9, .kv_heads = 3, .ffn = 768, .vocabulary = 384, .weights = ggml_type::q4_1};
 }
 
 } // namespace
@@ -159,12 +152,12 @@ TEST_CASE("a rank's part has its heads, hidden features and layers, and KV heads
         CHECK(mine.layers[0].attention.heads == 1);
         CHECK(mine.layers[0].attention.kv_heads == 1);
         CHECK(mine.vocabulary == o.model.spec.vocabulary);
-        CHECK(first_kv_head(o.model.spec.layers[0].attention, part) == part.rank / 3);
+        CHECK(part.first_kv_head(o.model.spec.layers[0].attention.kv_heads) == part.rank / 3);
     }
     auto three = divide({3, 1}, o.model.spec);
     CHECK(part_of(o.model.spec, three[2]).layers[1].ffn.hidden == 256);
     CHECK(part_of(o.model.spec, three[2]).layers[1].attention.heads == 3);
-    CHECK(first_kv_head(o.model.spec.layers[0].attention, three[2]) == 2);
+    CHECK(three[2].first_kv_head(o.model.spec.layers[0].attention.kv_heads) == 2);
 }
 
 TEST_CASE("the KV groups of a rank are those of the model, with its layers and heads")

@@ -133,8 +133,8 @@ struct model_weights::layout {
     stacked_weights queries_keys_values(layer_tensors const& names, attention_spec const& whole)
     {
         auto queries = rows_of(names.query);
-        auto kv_heads = std::max<std::int64_t>(1, whole.kv_heads / part.ranks);
-        region kv{first_kv_head(whole, part) * whole.head_dim, kv_heads * whole.head_dim, 0, queries.cols};
+        region kv{part.first_kv_head(whole.kv_heads) * whole.head_dim, part.kv_heads(whole.kv_heads) * whole.head_dim,
+                  0, queries.cols};
         return stacked({{names.query, queries}, {names.key, kv}, {names.value, kv}});
     }
 
