@@ -9,6 +9,7 @@
 #include <plait/engine/engine_core.hpp>
 #include <plait/engine/prompt.hpp>
 #include <plait/engine/rank_group.hpp>
+#include <plait/engine/shared_progress.hpp>
 #include <plait/model/kv_layers.hpp>
 #include <plait/streams/host/host_memory.hpp>
 
@@ -138,19 +139,13 @@ struct last_handle {
 /// Loads all replicas side by side; `report` hears the part of all that is done.
 task<> load(std::vector<std::shared_ptr<rank_group>> const& replicas, progress const& report)
 {
-    std::vector<double> done(replicas.size(), 0);
+    std::function<void(double)> loading;
+    if (report) loading = [&report](double part) { report({load_progress::phase::loading, part}); };
+    auto heard = share_progress(replicas.size(), std::move(loading));
     std::vector<task<>> all;
     all.reserve(replicas.size());
-    for (std::size_t i = 0; i < replicas.size(); ++i) {
-        std::function<void(double)> heard = [&, i](double part) {
-            done[i] = part;
-            double sum = 0;
-            for (auto one : done)
-                sum += one;
-            if (report) report({load_progress::phase::loading, sum / static_cast<double>(done.size())});
-        };
-        all.push_back(replicas[i]->load(std::move(heard)));
-    }
+    for (std::size_t i = 0; i < replicas.size(); ++i)
+        all.push_back(replicas[i]->load(std::move(heard[i])));
     co_await when_all(std::move(all));
 }
 

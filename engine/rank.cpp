@@ -1,3 +1,5 @@
+#include <array>
+
 #include <plait/engine/rank.hpp>
 #include <plait/model/kv_layers.hpp>
 #include <plait/streams/trace.hpp>
@@ -54,6 +56,8 @@ struct rank::frame {
         std::vector<kv_writes const*> reads;
         drawn mine; ///< this rank's rows, as many as every rank has at most
         drawn all;  ///< everybody's, where there are several ranks
+
+        drawn const& everybodys() const noexcept { return all.tokens.empty() ? mine : all; }
     };
     std::vector<lane> lanes;
     ticket_set after; ///< what all lanes follow
@@ -136,18 +140,17 @@ task<> rank::draw(flow& f, frame& step, std::size_t lane, std::size_t space, flo
             co_await f.all_gather(element_kind::u8, l.mine.top.data(), l.all.top.data(),
                                   static_cast<std::int64_t>(l.mine.top.size() * sizeof(token_logprob)));
     }
-    sampler_->note(f, draws, (part.ranks > 1 ? l.all : l.mine).tokens.data());
+    sampler_->note(f, draws, l.everybodys().tokens.data());
 }
 
 /// The lanes' draws, one after the other.
-step_result rank::result_of(frame& step) const
+step_result rank::result_of(frame const& step)
 {
     step_result out;
     auto const top = static_cast<std::size_t>(step.batch.top_logprobs);
-    auto const ranks = decoder_->part().ranks;
     for (std::size_t i = 0; i < step.lanes.size(); ++i) {
         auto count = step.batch.passes[i].draws.count;
-        auto const& from = ranks > 1 ? step.lanes[i].all : step.lanes[i].mine;
+        auto const& from = step.lanes[i].everybodys();
         if (from.tokens.empty()) continue; // of another stage, or nothing was drawn
         out.tokens.insert(out.tokens.end(), from.tokens.begin(), from.tokens.begin() + count);
         out.logprobs.insert(out.logprobs.end(), from.logprobs.begin(), from.logprobs.begin() + count);
@@ -156,13 +159,11 @@ step_result rank::result_of(frame& step) const
     return out;
 }
 
-/// Puts a step on the streams. `ends` gets the tickets that everything put is over with, also when this throws.
-task<> rank::put_on_streams(frame& step, std::vector<ticket>& ends)
+task<> rank::put_on_streams(frame& step)
 {
     auto const& batch = step.batch;
     step.tokens.resize(batch.tokens.size());
     step.lanes.resize(batch.passes.size());
-    ends.reserve(batch.passes.size() + 1);
     if (auto* record = dev().recorded_in()) record->enter_step(batch.number);
     std::vector<stream_role> where;
     where.reserve(batch.passes.size());
@@ -176,16 +177,7 @@ task<> rank::put_on_streams(frame& step, std::vector<ticket>& ends)
     auto before = flow_on(where.front());
     for (auto t : computed_.tickets())
         before.follow(t);
-    auto const prepared = [&] {
-        try {
-            prepare_step(before, step);
-        } catch (...) {
-            return std::current_exception();
-        }
-        return std::exception_ptr();
-    }();
-    ends.push_back(before.last());
-    if (prepared) std::rethrow_exception(prepared);
+    prepare_step(before, step);
     step.after = computed_;
     step.after.add(before.last());
     // Steps take the activations by turns: where there are stages, one comes in while another goes out.
@@ -196,8 +188,6 @@ task<> rank::put_on_streams(frame& step, std::vector<ticket>& ends)
     computed_.clear();
     for (auto role : {stream_role::urgent, stream_role::compute})
         computed_.add(driven().stream_of(role).last());
-    for (std::size_t lane = 0; lane < strands.lanes(); ++lane)
-        ends.push_back(strands[lane].last());
     std::move(issued).value();
 }
 
@@ -205,9 +195,12 @@ task<step_result> rank::run(step_batch batch)
 {
     frame step;
     step.batch = std::move(batch);
-    std::vector<ticket> ends;
     auto turn = co_await issuing_.acquire();
-    auto issued = co_await as_result(put_on_streams(step, ends));
+    auto issued = co_await as_result(put_on_streams(step));
+    // Whatever was put, also where not all was: it points into this frame.
+    std::array<ticket, stream_roles> ends;
+    for (std::size_t role = 0; role < stream_roles; ++role)
+        ends[role] = driven().stream_of(static_cast<stream_role>(role)).last();
     turn.release();
     auto failure = issued.failure();
     if (failure) {
@@ -215,7 +208,6 @@ task<step_result> rank::run(step_batch batch)
         for (auto* group : {member_.tensor.get(), member_.stages.get()})
             if (group != nullptr) group->abort(failure);
     }
-    // Also when not all was issued: what was put points into this frame.
     for (auto t : ends) {
         auto done = co_await as_result(t.operator co_await());
         if (done.failure() && !failure) failure = done.failure();

@@ -66,11 +66,11 @@ private:
     /// What a step's operations point to; it stays until their tickets have passed.
     struct frame;
     struct drawn;
-    task<> put_on_streams(frame& step, std::vector<ticket>& ends);
+    task<> put_on_streams(frame& step);
     void prepare_step(flow& f, frame& step);
     task<> issue(flow& f, frame& step, std::size_t lane, std::size_t space);
     task<> draw(flow& f, frame& step, std::size_t lane, std::size_t space, float* logits);
-    step_result result_of(frame& step) const;
+    static step_result result_of(frame const& step);
 
     rank_membership member_;
     std::size_t next_space_ = 0; ///< the decoder's, in turn

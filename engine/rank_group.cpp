@@ -3,6 +3,7 @@
 #include <plait/actors/ask.hpp>
 #include <plait/actors/when_all.hpp>
 #include <plait/engine/rank_group.hpp>
+#include <plait/engine/shared_progress.hpp>
 #include <plait/streams/host/compute_pool.hpp>
 #include <plait/streams/host/host_device.hpp>
 #include <plait/streams/host/host_group.hpp>
@@ -76,17 +77,14 @@ void rank_group::make()
 
 task<> rank_group::load(std::function<void(double)> report)
 {
-    std::vector<double> done(ranks_.size(), 0);
+    auto const heard = share_progress(ranks_.size(), std::move(report));
     auto one = [&](std::size_t i) -> task<> {
         auto options = what_.rank;
         options.part = what_.parts[i];
         co_await ask<&rank::prepare>(ranks_[i], std::move(options));
-        while (done[i] < 1) {
-            done[i] = co_await ask<&rank::load_next>(ranks_[i]);
-            double sum = 0;
-            for (auto part : done)
-                sum += part;
-            if (report) report(sum / static_cast<double>(done.size()));
+        for (double done = 0; done < 1;) {
+            done = co_await ask<&rank::load_next>(ranks_[i]);
+            if (heard[i]) heard[i](done);
         }
     };
     std::vector<task<>> all;

@@ -233,10 +233,10 @@ issued_step scheduler::build(step_plan const& plan)
             if (entry.lane != static_cast<std::int32_t>(lane)) continue;
             auto& by = written[entry.id];
             auto s = find(entry.id);
-            auto copies = by == 0 ? take_pages(*s, tokens_of[entry.id]) : page_copies(pools_.size());
+            if (by == 0) join(step, s, tokens_of[entry.id]);
             pass.reads |= by;
             by |= bit;
-            add_rows(step, s, entry.tokens, copies);
+            add_rows(step, s, entry.tokens);
         }
         pass.rows.count = end_of(batch.tokens) - pass.rows.first;
         pass.chunks.count = end_of(batch.chunks) - pass.chunks.first;
@@ -246,16 +246,21 @@ issued_step scheduler::build(step_plan const& plan)
     return step;
 }
 
-scheduler::page_copies scheduler::take_pages(sequence& s, std::int64_t tokens)
+/// `s` takes part in the step, with `tokens` tokens in all its chunks.
+void scheduler::join(issued_step& step, std::shared_ptr<sequence> const& s, std::int64_t tokens)
 {
-    if (!s.running) start(s);
-    page_copies copies(pools_.size());
-    s.pages.grow(s.computed + tokens, copies);
-    return copies;
+    if (!s->running) start(*s);
+    std::vector<std::vector<page_copy>> copies(pools_.size());
+    s->pages.grow(s->computed + tokens, copies);
+    for (std::size_t g = 0; g < pools_.size(); ++g) {
+        auto& all = step.batch.groups[g].copies;
+        all.insert(all.end(), copies[g].begin(), copies[g].end());
+    }
+    ++s->in_flight;
+    step.members.push_back(s);
 }
 
-void scheduler::add_rows(issued_step& step, std::shared_ptr<sequence> const& s, std::int64_t tokens,
-                         page_copies const& copies)
+void scheduler::add_rows(issued_step& step, std::shared_ptr<sequence> const& s, std::int64_t tokens)
 {
     auto& batch = step.batch;
     for (std::size_t g = 0; g < pools_.size(); ++g) {
@@ -263,7 +268,6 @@ void scheduler::add_rows(issued_step& step, std::shared_ptr<sequence> const& s, 
         auto pages = s->pages.tables()[g].pages();
         group.pages.insert(group.pages.end(), pages.begin(), pages.end());
         group.first.push_back(static_cast<std::uint32_t>(group.pages.size()));
-        group.copies.insert(group.copies.end(), copies[g].begin(), copies[g].end());
     }
     auto row = batch.tokens.size() - batch.passes.back().rows.first;
     batch.chunks.push_back(
@@ -272,11 +276,6 @@ void scheduler::add_rows(issued_step& step, std::shared_ptr<sequence> const& s, 
         batch.tokens.push_back(i < static_cast<std::int64_t>(s->tokens.size()) ? s->tokens[static_cast<std::size_t>(i)]
                                                                                : -1 - s->slots.front());
     s->computed += tokens;
-    auto again = batch.passes.size() > 1 && std::ranges::find(step.members, s) != step.members.end();
-    if (!again) {
-        ++s->in_flight;
-        step.members.push_back(s);
-    }
     if (s->computed == s->total()) add_draws(step, s);
 }
 

@@ -96,10 +96,8 @@ private:
     bool preempt(step_plan const& plan);
     issued_step build(step_plan const& plan);
     void start(sequence& s);
-    using page_copies = std::vector<std::vector<page_copy>>; // of each KV group
-    page_copies take_pages(sequence& s, std::int64_t tokens);
-    void add_rows(issued_step& step, std::shared_ptr<sequence> const& s, std::int64_t tokens,
-                  page_copies const& copies);
+    void join(issued_step& step, std::shared_ptr<sequence> const& s, std::int64_t tokens);
+    void add_rows(issued_step& step, std::shared_ptr<sequence> const& s, std::int64_t tokens);
     void add_draws(issued_step& step, std::shared_ptr<sequence> const& s);
     void add_draw(issued_step& step, std::shared_ptr<sequence> const& s);
     void leave(issued_step const& step);
