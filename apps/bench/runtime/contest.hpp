@@ -34,6 +34,9 @@ struct contest {
     std::optional<double> most_allocations = {}; ///< the target of that row, which is shown then
 };
 
+/// A row of plait's, `own` without a name, that nobody is beside yet.
+contest among(std::string name, unsigned threads, contestant own, std::string unit = "ns");
+
 /// Does `what` in rounds; in each everybody has one turn. First everybody has a turn in which allocations are counted.
 /// `scale` multiplies the sizes.
 std::vector<row> hold(contest const& what, int rounds, double scale);

@@ -23,16 +23,6 @@ constexpr double at_least(double times) // times as fast
     return 1 / times;
 }
 
-contest among(std::string name, unsigned threads, contestant own)
-{
-    contest out;
-    out.name = std::move(name);
-    out.threads = threads;
-    own.name = "plait";
-    out.own = std::move(own);
-    return out;
-}
-
 contest await_child()
 {
     auto c = among("await a child", 1, {"", with_plait::await_child, 200'000});

@@ -19,27 +19,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-contest among(std::string name, std::string unit, unsigned threads, contestant own)
-{
-    contest out;
-    out.name = std::move(name);
-    out.unit = std::move(unit);
-    out.threads = threads;
-    own.name = "plait";
-    out.own = std::move(own);
-    return out;
-}
-
 contest two_flows()
 {
-    auto c = among("two flows", "ns", 1, {"", weaving::woven, 8});
+    auto c = among("two flows", 1, {"", weaving::woven, 8});
     c.rivals.push_back({"hand-written loop", weaving::by_hand, 8, 1.02});
     return c;
 }
 
 contest a_turn()
 {
-    auto c = among("a turn", "ns", 1, {"", weaving::a_turn, 500});
+    auto c = among("a turn", 1, {"", weaving::a_turn, 500});
     c.target = 100;
     return c;
 }
@@ -51,8 +40,8 @@ contest hidden(std::string link, duration time)
 {
     // A tenth of a second of two halves' parts, each of which takes two and a quarter links.
     auto const parts = std::clamp<std::int64_t>(50ms / (time * 9 / 4), 8, 60);
-    auto c = among("hidden, " + std::move(link), "%", 2,
-                   {"", [time](std::int64_t n) { return weaving::overlap(time, n); }, parts});
+    auto c = among("hidden, " + std::move(link), 2,
+                   {"", [time](std::int64_t n) { return weaving::overlap(time, n); }, parts}, "%");
     c.more_is_better = true;
     if (time >= 1ms) c.target = 90;
     c.most_rounds = 7;
@@ -61,8 +50,8 @@ contest hidden(std::string link, duration time)
 
 contest sum(int ranks, std::string const& size, std::int64_t floats, std::int64_t n)
 {
-    auto c = among("sum of " + size + ", " + std::to_string(ranks) + " ranks", "us", static_cast<unsigned>(ranks),
-                   {"", [=](std::int64_t count) { return weaving::all_reduce(ranks, floats, count); }, n});
+    auto c = among("sum of " + size + ", " + std::to_string(ranks) + " ranks", static_cast<unsigned>(ranks),
+                   {"", [=](std::int64_t count) { return weaving::all_reduce(ranks, floats, count); }, n}, "us");
     c.rivals.push_back(
         {"threads, std::barrier",
          [=](std::int64_t count) { return with_threads::all_reduce(static_cast<std::size_t>(ranks), floats, count); },
@@ -75,7 +64,7 @@ contest resident(std::filesystem::path const& model, std::int32_t ranks)
     auto on = [model](std::int32_t count) {
         return [model, count](std::int64_t) { return weaving::resident_of_rank(model, count); };
     };
-    auto c = among("resident, a rank of " + std::to_string(ranks), "MiB", 1, {"", on(ranks), 1});
+    auto c = among("resident, a rank of " + std::to_string(ranks), 1, {"", on(ranks), 1}, "MiB");
     c.rivals.push_back({"one device", on(1), 1, 1.05 / ranks});
     c.most_rounds = 3;
     return c;
