@@ -19,14 +19,7 @@ namespace {
 /// Eight heads, each with its own keys and values; its norms are less than a thousandth of it.
 tiny_model_options eight_heads(ggml_type weights)
 {
-    tiny_model_options shape;
-    shape.width = 512;
-    shape.heads = 8;
-    shape.kv_heads = 8;
-    shape.ffn = 1024;
-    shape.vocabulary = 1024;
-    shape.weights = weights;
-    return shape;
+    return {.width = 512, .heads = 8, .kv_heads = 8, .ffn = 1024, .vocabulary = 1024, .weights = weights};
 }
 
 /// What a rank's device has handed out for its weights, once they are loaded, and for KV pages.

@@ -5,6 +5,7 @@
 #include <plait/actors/runtime.hpp>
 #include <plait/tests/support/co_test.hpp>
 #include <plait/tests/support/model_probe.hpp>
+#include <plait/tests/support/nmse.hpp>
 #include <plait/tests/support/tiny_model.hpp>
 
 using namespace plait;
@@ -30,16 +31,6 @@ task<std::vector<float>> run_whole(runtime& rt, model_probe::options how, std::v
     auto logits = co_await ask<&model_probe::run>(probe, std::move(chunks));
     co_await stop(probe);
     co_return logits;
-}
-
-double nmse(std::vector<float> const& a, std::vector<float> const& reference)
-{
-    double error = 0, power = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        error += (double(a[i]) - reference[i]) * (double(a[i]) - reference[i]);
-        power += double(reference[i]) * reference[i];
-    }
-    return error / power;
 }
 
 } // namespace

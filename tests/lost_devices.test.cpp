@@ -23,13 +23,7 @@ namespace {
 
 tiny_model_options small_model()
 {
-    tiny_model_options shape;
-    shape.layers = 2;
-    shape.width = 32;
-    shape.heads = 2;
-    shape.kv_heads = 2;
-    shape.ffn = 64;
-    return shape;
+    return {.layers = 2, .width = 32, .heads = 2, .kv_heads = 2, .ffn = 64};
 }
 
 engine_options small_engine(std::filesystem::path const& model, parallelism spread)

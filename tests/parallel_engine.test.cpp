@@ -18,14 +18,7 @@ namespace {
 
 tiny_model_options four_layers(ggml_type weights)
 {
-    tiny_model_options shape;
-    shape.layers = 4;
-    shape.width = 128;
-    shape.heads = 4;
-    shape.kv_heads = 2;
-    shape.ffn = 256;
-    shape.weights = weights;
-    return shape;
+    return {.layers = 4, .width = 128, .heads = 4, .kv_heads = 2, .ffn = 256, .weights = weights};
 }
 
 task<std::vector<collected>> answers_of(runtime& rt, engine_options options)

@@ -2,6 +2,7 @@
 #include <plait/actors/simulation.hpp>
 #include <plait/tests/support/co_test.hpp>
 #include <plait/tests/support/model_probe.hpp>
+#include <plait/tests/support/nmse.hpp>
 #include <plait/tests/support/tiny_model.hpp>
 
 #include <doctest/doctest.h>
@@ -56,31 +57,9 @@ task<std::vector<float>> logits_of(runtime& rt, model_probe::options how, std::v
     co_return out;
 }
 
-struct error_of {
-    double nmse = 0, mean = 0;
-};
-
-error_of compare(std::vector<float> const& a, std::vector<float> const& reference)
-{
-    REQUIRE(a.size() == reference.size());
-    double error = 0, power = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        error += (double(a[i]) - reference[i]) * (double(a[i]) - reference[i]);
-        power += double(reference[i]) * reference[i];
-    }
-    return {error / power, error / power};
-}
-
 tiny_model_options eight_heads(ggml_type weights, std::uint32_t kv_heads)
 {
-    tiny_model_options shape;
-    shape.width = 256;
-    shape.heads = 8;
-    shape.kv_heads = kv_heads;
-    shape.ffn = 512;
-    shape.vocabulary = 320;
-    shape.weights = weights;
-    return shape;
+    return {.width = 256, .heads = 8, .kv_heads = kv_heads, .ffn = 512, .vocabulary = 320, .weights = weights};
 }
 
 } // namespace
@@ -118,8 +97,8 @@ CO_TEST_CASE("without sums of parts the logits differ from one device's by round
             auto expected = co_await logits_of(rt, how, two_steps());
             how.spread.tensor = tensor;
             auto found = co_await logits_of(rt, how, two_steps());
-            CHECK(compare(found, expected).nmse <= 1e-10);
-            CHECK(compare(found, expected).nmse > 0);
+            CHECK(nmse(found, expected) <= 1e-10);
+            CHECK(nmse(found, expected) > 0);
         }
 }
 

@@ -5,6 +5,7 @@
 #include <plait/tests/support/co_test.hpp>
 #include <plait/tests/support/golden.hpp>
 #include <plait/tests/support/model_probe.hpp>
+#include <plait/tests/support/nmse.hpp>
 #include <plait/tests/support/paths.hpp>
 
 #include <doctest/doctest.h>
@@ -46,14 +47,8 @@ std::vector<double> errors_of(std::vector<float> const& a, std::vector<float> co
 {
     std::vector<double> out;
     auto const width = reference.size() / positions;
-    for (std::size_t p = 0; p < positions; ++p) {
-        double error = 0, power = 0;
-        for (auto i = p * width; i < (p + 1) * width; ++i) {
-            error += (double(a[i]) - reference[i]) * (double(a[i]) - reference[i]);
-            power += double(reference[i]) * reference[i];
-        }
-        out.push_back(error / power);
-    }
+    for (std::size_t p = 0; p < positions; ++p)
+        out.push_back(nmse(std::span(a).subspan(p * width, width), std::span(reference).subspan(p * width, width)));
     return out;
 }
 

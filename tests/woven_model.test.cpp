@@ -27,13 +27,7 @@ namespace {
 
 tiny_model_options small_model()
 {
-    tiny_model_options shape;
-    shape.width = 32;
-    shape.heads = 2;
-    shape.kv_heads = 2;
-    shape.ffn = 64;
-    shape.vocabulary = 260;
-    return shape;
+    return {.width = 32, .heads = 2, .kv_heads = 2, .ffn = 64, .vocabulary = 260};
 }
 
 model_probe::options small_probe(std::filesystem::path const& model, std::int32_t ranks)
@@ -173,8 +167,7 @@ constexpr duration part_time = 100us;
 
 duration by_parts(operation_info const& what)
 {
-    std::string_view const name = what.name;
-    return name == "attention" || name == "gated" ? part_time : duration{};
+    return what.name == "attention" || what.name == "gated" ? part_time : duration{};
 }
 
 struct tally {

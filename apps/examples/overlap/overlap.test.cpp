@@ -13,14 +13,7 @@ namespace {
 
 plait::test::tiny_model_options some_layers()
 {
-    plait::test::tiny_model_options shape;
-    shape.layers = 6;
-    shape.width = 128;
-    shape.heads = 4;
-    shape.kv_heads = 2;
-    shape.ffn = 256;
-    shape.context = 512;
-    return shape;
+    return {.layers = 6, .width = 128, .heads = 4, .kv_heads = 2, .ffn = 256, .context = 512};
 }
 
 bool uses(step const& s, std::string const& stream)
