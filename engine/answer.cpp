@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include <plait/engine/answer.hpp>
-#include <plait/model/tokenizer.hpp>
+#include <plait/model/text/tokenizer.hpp>
 
 namespace plait {
 

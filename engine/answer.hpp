@@ -13,7 +13,7 @@
 #include <plait/actors/scope.hpp>
 #include <plait/engine/request.hpp>
 #include <plait/engine/scheduler.hpp>
-#include <plait/model/text_stream.hpp>
+#include <plait/model/text/text_stream.hpp>
 #include <plait/streams/trace.hpp>
 
 namespace plait {

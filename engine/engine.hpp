@@ -13,9 +13,9 @@
 #include <plait/engine/options.hpp>
 #include <plait/engine/request.hpp>
 #include <plait/kv/planner.hpp>
-#include <plait/model/chat_template.hpp>
+#include <plait/model/chat/chat_template.hpp>
 #include <plait/model/model_spec.hpp>
-#include <plait/model/tokenizer.hpp>
+#include <plait/model/text/tokenizer.hpp>
 
 namespace plait {
 

@@ -9,7 +9,7 @@
 
 #include <plait/actors/clock.hpp>
 #include <plait/kernels/host/sample.hpp>
-#include <plait/model/chat_template.hpp>
+#include <plait/model/chat/chat_template.hpp>
 
 namespace plait {
 

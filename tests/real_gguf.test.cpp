@@ -1,6 +1,6 @@
 // The header of a real model file against the facts that the gguf package reads from it.
 #include <plait/model/families/family.hpp>
-#include <plait/model/gguf.hpp>
+#include <plait/model/files/gguf.hpp>
 #include <plait/tests/support/paths.hpp>
 
 #include <doctest/doctest.h>

@@ -1,8 +1,8 @@
 // The tokenizer of a real model against the ids that Hugging Face's tokenizers and llama.cpp give.
-#include <plait/model/gguf.hpp>
-#include <plait/model/text_stream.hpp>
-#include <plait/model/tokenizer.hpp>
-#include <plait/model/utf8.hpp>
+#include <plait/model/files/gguf.hpp>
+#include <plait/model/text/text_stream.hpp>
+#include <plait/model/text/tokenizer.hpp>
+#include <plait/model/text/utf8.hpp>
 #include <plait/tests/support/paths.hpp>
 
 #include <doctest/doctest.h>

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include <plait/model/gguf.hpp>
+#include <plait/model/files/gguf.hpp>
 #include <plait/tests/support/template_golden.hpp>
 
 using namespace plait;

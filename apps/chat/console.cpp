@@ -1,7 +1,7 @@
 #include <plait/apps/chat/console.hpp>
 
 #include <plait/actors/error.hpp>
-#include <plait/model/utf8.hpp>
+#include <plait/model/text/utf8.hpp>
 
 #include <algorithm>
 #include <cerrno>

@@ -3,7 +3,7 @@
 #include <plait/actors/error.hpp>
 #include <plait/engine/engine.hpp>
 #include <plait/model/families/family.hpp>
-#include <plait/model/gguf.hpp>
+#include <plait/model/files/gguf.hpp>
 
 namespace plait::chat {
 

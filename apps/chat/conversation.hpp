@@ -1,6 +1,6 @@
 #pragma once
 
-#include <plait/model/chat_template.hpp>
+#include <plait/model/chat/chat_template.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 
 #include <plait/actors/error.hpp>
 #include <plait/apps/chat/terminal.hpp>
-#include <plait/model/utf8.hpp>
+#include <plait/model/text/utf8.hpp>
 
 #include <cerrno>
 #include <clocale>

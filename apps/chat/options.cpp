@@ -1,7 +1,7 @@
 #include <plait/apps/chat/options.hpp>
 
 #include <plait/apps/chat/printable.hpp>
-#include <plait/model/utf8.hpp>
+#include <plait/model/text/utf8.hpp>
 
 #include <CLI/CLI.hpp>
 

@@ -1,6 +1,6 @@
 #include <plait/apps/chat/printable.hpp>
 
-#include <plait/model/utf8.hpp>
+#include <plait/model/text/utf8.hpp>
 
 #include <cstdio>
 

@@ -2,7 +2,7 @@
 
 #include <plait/actors/error.hpp>
 #include <plait/model/families/llama.hpp>
-#include <plait/model/quote.hpp>
+#include <plait/model/text/quote.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <plait/model/gguf.hpp>
+#include <plait/model/files/gguf.hpp>
 #include <plait/model/model_spec.hpp>
 
 #include <span>

@@ -1,7 +1,7 @@
 #include <plait/model/families/llama.hpp>
 
 #include <plait/actors/error.hpp>
-#include <plait/model/quote.hpp>
+#include <plait/model/text/quote.hpp>
 
 #include <algorithm>
 #include <array>

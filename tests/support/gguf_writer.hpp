@@ -1,7 +1,7 @@
 #pragma once
 
-#include <plait/model/ggml_type.hpp>
-#include <plait/model/gguf.hpp>
+#include <plait/model/files/ggml_type.hpp>
+#include <plait/model/files/gguf.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <plait/actors/error.hpp>
-#include <plait/model/chat_template.hpp>
+#include <plait/model/chat/chat_template.hpp>
 #include <plait/tests/support/paths.hpp>
 
 namespace plait::test {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <plait/model/tokenizer.hpp>
-#include <plait/model/utf8.hpp>
+#include <plait/model/text/tokenizer.hpp>
+#include <plait/model/text/utf8.hpp>
 
 #include <string>
 #include <string_view>

@@ -3,7 +3,7 @@
 #include <plait/actors/scope.hpp>
 #include <plait/apps/bench/process.hpp>
 #include <plait/model/families/family.hpp>
-#include <plait/model/gguf.hpp>
+#include <plait/model/files/gguf.hpp>
 #include <plait/model/weights.hpp>
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 #include <plait/apps/bench/runtime/processors.hpp>
 #include <plait/apps/bench/weave/workloads.hpp>
 #include <plait/model/families/family.hpp>
-#include <plait/model/gguf.hpp>
+#include <plait/model/files/gguf.hpp>
 #include <plait/model/shard.hpp>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes model/jinja/unicode_tables.cpp: what Python's str methods know about Unicode, as packed ranges.
+"""Writes model/chat/jinja/unicode_tables.cpp: what Python's str methods know about Unicode, as packed ranges.
 
-Run with the Python whose unicodedata the goldens were made with: make_jinja_unicode.py > model/jinja/unicode_tables.cpp
+Run with the Python whose unicodedata the goldens were made with: make_jinja_unicode.py > model/chat/jinja/unicode_tables.cpp
 """
 import sys
 import unicodedata
@@ -66,7 +66,7 @@ def quoted(s):
 
 print(f"// Made by tests/data/scripts/make_jinja_unicode.py from Unicode {unicodedata.unidata_version}. Do not edit.")
 print("// clang-format off")
-print("#include <plait/model/jinja/unicode.hpp>")
+print("#include <plait/model/chat/jinja/unicode.hpp>")
 print()
 print("namespace plait::jinja::unicode {")
 print()

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <plait/model/chat/jinja/ast.hpp>
+#include <plait/model/chat/jinja/limits.hpp>
+#include <string_view>
+
+namespace plait::jinja {
+
+/// Parses a whole template. Throws `failure` and leaves the line it is about in `line`.
+block parse(std::string_view source, template_limits const& limits, int& line);
+
+} // namespace plait::jinja

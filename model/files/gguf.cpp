@@ -1,0 +1,642 @@
+#include <plait/model/files/gguf.hpp>
+
+#include <plait/actors/error.hpp>
+#include <plait/model/text/quote.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+namespace plait {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "GGUF is little-endian; a big-endian host must swap");
+
+// Bounds that no honest file comes near. They keep what a header costs in proportion.
+constexpr std::uint64_t max_key_bytes = 65535;       // the format's own limit
+constexpr std::uint64_t max_string_bytes = 16 << 20; // the longest published chat templates are about 100 KiB
+constexpr std::uint64_t max_tensor_name_bytes = 64;  // the format's own limit
+constexpr std::uint64_t max_header_bytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t max_alignment = 65536;
+constexpr std::uint64_t first_read = 2 << 20; // holds the header of a vocabulary of 50,000 tokens
+
+// The least that one item of a table takes, so that a lying count is refused before anything is reserved for it.
+constexpr std::uint64_t min_entry_bytes = 8 + 1 + 4 + 1;
+constexpr std::uint64_t min_tensor_bytes = 8 + 1 + 4 + 8 + 4 + 8;
+
+template<class T>
+T load(std::byte const* from) noexcept
+{
+    T value;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+}
+
+std::string text(std::uint64_t value)
+{
+    return std::to_string(value);
+}
+
+/// Bytes of a scalar of `type`; 0 for strings and arrays.
+std::uint64_t scalar_bytes(gguf_type type) noexcept
+{
+    switch (type) {
+    case gguf_type::u8:
+    case gguf_type::i8:
+    case gguf_type::boolean:
+        return 1;
+    case gguf_type::u16:
+    case gguf_type::i16:
+        return 2;
+    case gguf_type::u32:
+    case gguf_type::i32:
+    case gguf_type::f32:
+        return 4;
+    case gguf_type::u64:
+    case gguf_type::i64:
+    case gguf_type::f64:
+        return 8;
+    case gguf_type::string:
+    case gguf_type::array:
+        break;
+    }
+    return 0;
+}
+
+/// An integer of any type: its magnitude where it is not negative, and whether it is.
+struct integer {
+    std::uint64_t value = 0;
+    bool negative = false;
+};
+
+std::optional<integer> load_integer(gguf_type type, std::byte const* from) noexcept
+{
+    auto from_signed = [](std::int64_t v) { return integer{static_cast<std::uint64_t>(v), v < 0}; };
+    switch (type) {
+    case gguf_type::u8:
+        return integer{load<std::uint8_t>(from)};
+    case gguf_type::u16:
+        return integer{load<std::uint16_t>(from)};
+    case gguf_type::u32:
+        return integer{load<std::uint32_t>(from)};
+    case gguf_type::u64:
+        return integer{load<std::uint64_t>(from)};
+    case gguf_type::i8:
+        return from_signed(load<std::int8_t>(from));
+    case gguf_type::i16:
+        return from_signed(load<std::int16_t>(from));
+    case gguf_type::i32:
+        return from_signed(load<std::int32_t>(from));
+    case gguf_type::i64:
+        return from_signed(load<std::int64_t>(from));
+    default:
+        return std::nullopt;
+    }
+}
+
+std::string kind(gguf_entry const& entry)
+{
+    if (entry.type != gguf_type::array) return std::string(name(entry.type));
+    return "array of " + std::string(name(entry.element));
+}
+
+/// Mixes `data` into `hash`, eight bytes at a time. Source: the finaliser and constants of MurmurHash64A (Appleby).
+std::uint64_t mix(std::uint64_t hash, std::span<std::byte const> data) noexcept
+{
+    constexpr std::uint64_t m = 0xc6a4a7935bd1e995;
+    auto const word = [&](std::uint64_t k) {
+        k *= m;
+        k ^= k >> 47;
+        k *= m;
+        hash = (hash ^ k) * m;
+    };
+    word(data.size());
+    std::size_t i = 0;
+    for (; i + 8 <= data.size(); i += 8)
+        word(load<std::uint64_t>(data.data() + i));
+    std::uint64_t tail = 0;
+    for (std::size_t shift = 0; i < data.size(); ++i, shift += 8)
+        tail |= std::to_integer<std::uint64_t>(data[i]) << shift;
+    word(tail);
+    hash ^= hash >> 47;
+    hash *= m;
+    return hash ^ (hash >> 47);
+}
+
+} // namespace
+
+/// One pass over a header. It may see only the first bytes of the file; where it needs more it says how many, the
+/// caller reads on (at least twice as many, so the work stays linear) and starts again.
+class gguf_file::parser {
+public:
+    /// Thrown: the file is longer than what is in memory, and the header goes on.
+    struct need_more {
+        std::uint64_t bytes;
+    };
+
+    parser(gguf_file& file, std::span<std::byte const> available)
+        : file_(file)
+        , available_(available)
+    {
+    }
+
+    void run()
+    {
+        read_preamble();
+        read_entries();
+        read_tensors();
+        file_.header_ = available_.first(static_cast<std::size_t>(position_));
+        place_tensors();
+    }
+
+private:
+    [[noreturn]] void fail(std::string const& field, std::string const& what, errc code = errc::bad_file) const
+    {
+        throw error(code, file_.source_ + ": " + field + ": " + what);
+    }
+
+    std::uint64_t remaining() const noexcept { return file_.size_ - position_; }
+
+    std::byte const* take(std::uint64_t bytes, std::string const& field)
+    {
+        if (bytes > remaining())
+            fail(field, "needs " + text(bytes) + " bytes at byte " + text(position_) + ", but the file ends at byte " +
+                            text(file_.size_) + " (truncated?)");
+        std::uint64_t const end = position_ + bytes;
+        if (end > max_header_bytes) fail(field, "the header is longer than " + text(max_header_bytes) + " bytes");
+        if (end > available_.size()) throw need_more{end};
+        std::byte const* at = available_.data() + position_;
+        position_ = end;
+        return at;
+    }
+
+    template<class T>
+    T take(std::string const& field)
+    {
+        return load<T>(take(sizeof(T), field));
+    }
+
+    std::string_view take_string(std::uint64_t limit, std::string const& field)
+    {
+        auto const bytes = take<std::uint64_t>(field);
+        if (bytes > remaining())
+            fail(field, "a string of " + text(bytes) + " bytes, but only " + text(remaining()) + " are left");
+        if (bytes > limit)
+            fail(field, "a string of " + text(bytes) + " bytes; at most " + text(limit) + " are allowed");
+        return {reinterpret_cast<char const*>(take(bytes, field)), static_cast<std::size_t>(bytes)};
+    }
+
+    std::string_view take_name(std::uint64_t limit, std::string const& field)
+    {
+        std::string_view const name = take_string(limit, field);
+        if (name.empty()) fail(field, "is empty");
+        if (name.find('\0') != name.npos) fail(field, quote(name) + " holds a NUL byte");
+        return name;
+    }
+
+    void read_preamble()
+    {
+        if (file_.size_ < 4) fail("magic", "the file has " + text(file_.size_) + " bytes: not a GGUF file");
+        std::byte const* magic = take(4, "magic");
+        if (std::memcmp(magic, "GGUF", 4) != 0) fail("magic", "not a GGUF file");
+        auto const version = take<std::uint32_t>("version");
+        if (version == 0) fail("version", "is 0");
+        if ((version & 0xffff) == 0)
+            fail("version", "the file is big-endian; only little-endian files are read", errc::unsupported);
+        if (version == 1 || version > 3)
+            fail("version", text(version) + "; versions 2 and 3 are read", errc::unsupported);
+        file_.version_ = version;
+        tensor_count_ = take<std::uint64_t>("tensor count");
+        entry_count_ = take<std::uint64_t>("metadata count");
+        std::uint64_t const left = remaining();
+        if (tensor_count_ > left / min_tensor_bytes)
+            fail("tensor count", text(tensor_count_) + " tensors cannot fit in " + text(left) + " bytes");
+        if (entry_count_ > left / min_entry_bytes)
+            fail("metadata count", text(entry_count_) + " entries cannot fit in " + text(left) + " bytes");
+    }
+
+    gguf_type take_type(std::string const& field)
+    {
+        auto const type = take<std::uint32_t>(field);
+        if (type > static_cast<std::uint32_t>(gguf_type::f64)) fail(field, "unknown value type " + text(type));
+        return static_cast<gguf_type>(type);
+    }
+
+    void skip_strings(std::uint64_t count, std::string const& field)
+    {
+        for (std::uint64_t i = 0; i < count; ++i)
+            take_string(max_string_bytes, field);
+    }
+
+    void read_entry(std::uint64_t index)
+    {
+        gguf_entry entry;
+        entry.key = take_name(max_key_bytes, "metadata key " + text(index));
+        std::string const field = "key " + quote(entry.key);
+        entry.type = take_type(field);
+        entry.element = entry.type;
+        if (entry.type == gguf_type::array) {
+            entry.element = take_type(field);
+            if (entry.element == gguf_type::array) fail(field, "arrays of arrays are not read");
+            entry.count = take<std::uint64_t>(field);
+        }
+        std::uint64_t const least = entry.element == gguf_type::string ? 8 : scalar_bytes(entry.element);
+        if (entry.count > remaining() / least)
+            fail(field, text(entry.count) + " elements of at least " + text(least) + " bytes, but only " +
+                            text(remaining()) + " bytes are left");
+        std::uint64_t const start = position_;
+        if (entry.element == gguf_type::string)
+            skip_strings(entry.count, field);
+        else
+            take(entry.count * least, field);
+        entry.payload = available_.subspan(start, position_ - start);
+        if (entry.element == gguf_type::boolean) {
+            auto const valid = [](std::byte b) { return std::to_integer<int>(b) <= 1; };
+            if (!std::ranges::all_of(entry.payload, valid)) fail(field, "a boolean is neither 0 nor 1");
+        }
+        file_.entries_.push_back(entry);
+    }
+
+    void read_entries()
+    {
+        for (std::uint64_t i = 0; i < entry_count_; ++i)
+            read_entry(i);
+        auto& order = file_.entries_by_key_;
+        auto const& entries = file_.entries_;
+        order.resize(entries.size());
+        std::iota(order.begin(), order.end(), 0u);
+        std::ranges::sort(order, {}, [&](std::uint32_t i) { return entries[i].key; });
+        auto const twin = std::ranges::adjacent_find(order, {}, [&](std::uint32_t i) { return entries[i].key; });
+        if (twin != order.end()) fail("key " + quote(entries[*twin].key), "appears twice");
+
+        if (gguf_entry const* entry = file_.find_entry("general.alignment")) {
+            std::string const field = "key 'general.alignment'";
+            if (entry->type != gguf_type::u32) fail(field, "is " + kind(*entry) + ", expected u32");
+            alignment_ = load<std::uint32_t>(entry->payload.data());
+            if (!std::has_single_bit(alignment_) || alignment_ < 8 || alignment_ > max_alignment)
+                fail(field, text(alignment_) + " is not a power of two from 8 to " + text(max_alignment));
+        }
+    }
+
+    void read_tensor(std::uint64_t index)
+    {
+        gguf_tensor tensor;
+        tensor.name = take_name(max_tensor_name_bytes, "name of tensor " + text(index));
+        std::string const field = "tensor " + quote(tensor.name);
+        tensor.rank = take<std::uint32_t>(field);
+        if (tensor.rank < 1 || tensor.rank > 4) fail(field, text(tensor.rank) + " dimensions; a tensor has 1 to 4");
+        // The product stays below 2^63 so that every later size and index is exact in signed 64 bits.
+        constexpr std::uint64_t largest = std::numeric_limits<std::int64_t>::max();
+        std::uint64_t elements = 1;
+        for (unsigned d = 0; d < tensor.rank; ++d) {
+            auto const size = take<std::uint64_t>(field);
+            if (size == 0 || size > largest)
+                fail(field, "dimension " + text(d) + " is " + (size == 0 ? "0" : "negative or too large"));
+            if (elements > largest / size) fail(field, "the product of its dimensions overflows");
+            elements *= size;
+            tensor.dims[d] = static_cast<std::int64_t>(size);
+        }
+        auto const type = take<std::uint32_t>(field);
+        ggml_layout const* layout = find_layout(type);
+        if (layout == nullptr) fail(field, "unknown or removed type " + text(type));
+        tensor.type = static_cast<ggml_type>(type);
+        if (tensor.dims[0] % layout->block != 0)
+            fail(field, "a row of " + text(static_cast<std::uint64_t>(tensor.dims[0])) +
+                            " columns is not a multiple of the block of " + text(layout->block) + " of " +
+                            std::string(layout->name));
+        std::uint64_t const blocks = elements / layout->block;
+        if (blocks > largest / layout->bytes) fail(field, "its size in bytes overflows");
+        tensor.bytes = blocks * layout->bytes;
+        tensor.offset = take<std::uint64_t>(field); // from the start of the data; place_tensors() makes it absolute
+        if (tensor.offset % alignment_ != 0)
+            fail(field, "offset " + text(tensor.offset) + " is not a multiple of the alignment " + text(alignment_));
+        file_.tensors_.push_back(tensor);
+    }
+
+    void read_tensors()
+    {
+        for (std::uint64_t i = 0; i < tensor_count_; ++i)
+            read_tensor(i);
+        auto& order = file_.tensors_by_name_;
+        auto const& tensors = file_.tensors_;
+        order.resize(tensors.size());
+        std::iota(order.begin(), order.end(), 0u);
+        std::ranges::sort(order, {}, [&](std::uint32_t i) { return tensors[i].name; });
+        auto const twin = std::ranges::adjacent_find(order, {}, [&](std::uint32_t i) { return tensors[i].name; });
+        if (twin != order.end()) fail("tensor " + quote(tensors[*twin].name), "appears twice");
+    }
+
+    /// Makes the offsets absolute and proves that the tensors lie inside the file, apart from each other.
+    void place_tensors()
+    {
+        std::uint64_t const data = (position_ + alignment_ - 1) / alignment_ * alignment_;
+        for (gguf_tensor& tensor : file_.tensors_) {
+            std::uint64_t const room = data <= file_.size_ ? file_.size_ - data : 0;
+            if (tensor.offset > room || tensor.bytes > room - tensor.offset)
+                fail("tensor " + quote(tensor.name), "its " + text(tensor.bytes) + " bytes at offset " +
+                                                         text(tensor.offset) + " of the data end after the " +
+                                                         text(room) + " bytes of data in the file (truncated?)");
+            tensor.offset += data;
+        }
+        std::vector<std::uint32_t> order(file_.tensors_.size());
+        std::iota(order.begin(), order.end(), 0u);
+        auto const offset = [&](std::uint32_t i) { return file_.tensors_[i].offset; };
+        std::ranges::sort(order, {}, offset);
+        for (std::size_t i = 1; i < order.size(); ++i) {
+            gguf_tensor const& before = file_.tensors_[order[i - 1]];
+            gguf_tensor const& after = file_.tensors_[order[i]];
+            if (before.offset + before.bytes > after.offset)
+                fail("tensor " + quote(after.name), "overlaps tensor " + quote(before.name));
+        }
+    }
+
+    gguf_file& file_;
+    std::span<std::byte const> available_;
+    std::uint64_t position_ = 0;
+    std::uint64_t tensor_count_ = 0;
+    std::uint64_t entry_count_ = 0;
+    std::uint64_t alignment_ = 32;
+};
+
+gguf_file gguf_file::open(std::filesystem::path const& path)
+{
+    mapped_file mapped(path);
+    std::uint64_t bytes = std::min(first_read, mapped.size());
+    std::unique_ptr<std::byte[]> buffer;
+    std::uint64_t filled = 0;
+    for (;;) {
+        auto grown = std::make_unique_for_overwrite<std::byte[]>(bytes);
+        if (filled != 0) std::memcpy(grown.get(), buffer.get(), filled);
+        mapped.read(filled, {grown.get() + filled, static_cast<std::size_t>(bytes - filled)});
+        buffer = std::move(grown);
+        filled = bytes;
+
+        gguf_file file;
+        file.source_ = path.string();
+        file.size_ = mapped.size();
+        try {
+            parser(file, {buffer.get(), static_cast<std::size_t>(filled)}).run();
+        } catch (parser::need_more const& more) {
+            bytes = std::min(std::max(more.bytes, filled * 2), mapped.size());
+            continue;
+        }
+        file.owned_ = std::move(buffer);
+        file.file_ = std::move(mapped);
+        file.image_ = file.file_.bytes();
+        return file;
+    }
+}
+
+gguf_file gguf_file::parse(std::span<std::byte const> image, std::string source)
+{
+    gguf_file file;
+    file.source_ = std::move(source);
+    file.size_ = image.size();
+    file.image_ = image;
+    parser(file, image).run();
+    return file;
+}
+
+std::string_view name(gguf_type type) noexcept
+{
+    constexpr std::string_view names[] = {"u8",   "i8",     "u16",   "i16", "u32", "i32", "f32",
+                                          "bool", "string", "array", "u64", "i64", "f64"};
+    auto const index = static_cast<std::size_t>(type);
+    return index < std::size(names) ? names[index] : "unknown";
+}
+
+std::string shape(gguf_tensor const& tensor)
+{
+    std::string out = "[";
+    for (unsigned d = 0; d < tensor.rank; ++d)
+        out += (d == 0 ? "" : ", ") + std::to_string(tensor.dims[d]);
+    return out + "]";
+}
+
+gguf_entry const* gguf_file::find_entry(std::string_view key) const noexcept
+{
+    auto const at =
+        std::ranges::lower_bound(entries_by_key_, key, {}, [&](std::uint32_t i) { return entries_[i].key; });
+    return at != entries_by_key_.end() && entries_[*at].key == key ? &entries_[*at] : nullptr;
+}
+
+gguf_tensor const* gguf_file::find_tensor(std::string_view name) const noexcept
+{
+    auto const at =
+        std::ranges::lower_bound(tensors_by_name_, name, {}, [&](std::uint32_t i) { return tensors_[i].name; });
+    return at != tensors_by_name_.end() && tensors_[*at].name == name ? &tensors_[*at] : nullptr;
+}
+
+gguf_tensor const& gguf_file::tensor(std::string_view name) const
+{
+    if (gguf_tensor const* found = find_tensor(name)) return *found;
+    throw error(errc::bad_file, source_ + ": tensor " + quote(name) + ": missing");
+}
+
+gguf_entry const& gguf_file::require(std::string_view key) const
+{
+    if (gguf_entry const* entry = find_entry(key)) return *entry;
+    throw error(errc::bad_file, source_ + ": key " + quote(key) + ": missing");
+}
+
+namespace {
+
+[[noreturn]] void refuse(std::string const& source, gguf_entry const& entry, std::string const& what)
+{
+    throw error(errc::bad_file, source + ": key " + quote(entry.key) + ": " + what);
+}
+
+[[noreturn]] void wrong_type(std::string const& source, gguf_entry const& entry, std::string const& expected)
+{
+    refuse(source, entry, "is " + kind(entry) + ", expected " + expected);
+}
+
+std::uint64_t unsigned_value(std::string const& source, gguf_entry const& entry, std::uint64_t largest)
+{
+    auto const value = load_integer(entry.type, entry.payload.data());
+    if (!value) wrong_type(source, entry, "an integer");
+    if (value->negative) refuse(source, entry, "is negative");
+    if (value->value > largest)
+        refuse(source, entry, text(value->value) + " is above the largest value possible, " + text(largest));
+    return value->value;
+}
+
+void expect_array(std::string const& source, gguf_entry const& entry, bool element_fits, std::string const& expected)
+{
+    if (entry.type != gguf_type::array || !element_fits) wrong_type(source, entry, "an array of " + expected);
+}
+
+bool is_float(gguf_type type) noexcept
+{
+    return type == gguf_type::f32 || type == gguf_type::f64;
+}
+
+bool is_integer(gguf_type type) noexcept
+{
+    return scalar_bytes(type) != 0 && type != gguf_type::boolean && !is_float(type);
+}
+
+float load_float(gguf_type type, std::byte const* from) noexcept
+{
+    return type == gguf_type::f32 ? load<float>(from) : static_cast<float>(load<double>(from));
+}
+
+} // namespace
+
+std::uint32_t gguf_file::u32(std::string_view key) const
+{
+    constexpr std::uint64_t largest = std::numeric_limits<std::uint32_t>::max();
+    return static_cast<std::uint32_t>(unsigned_value(source_, require(key), largest));
+}
+
+std::uint64_t gguf_file::u64(std::string_view key) const
+{
+    return unsigned_value(source_, require(key), std::numeric_limits<std::uint64_t>::max());
+}
+
+float gguf_file::f32(std::string_view key) const
+{
+    gguf_entry const& entry = require(key);
+    if (!is_float(entry.type)) wrong_type(source_, entry, "a floating-point number");
+    return load_float(entry.type, entry.payload.data());
+}
+
+bool gguf_file::boolean(std::string_view key) const
+{
+    gguf_entry const& entry = require(key);
+    if (entry.type != gguf_type::boolean) wrong_type(source_, entry, "a bool");
+    return entry.payload[0] != std::byte{0};
+}
+
+std::string_view gguf_file::string(std::string_view key) const
+{
+    gguf_entry const& entry = require(key);
+    if (entry.type != gguf_type::string) wrong_type(source_, entry, "a string");
+    return {reinterpret_cast<char const*>(entry.payload.data()) + 8, entry.payload.size() - 8};
+}
+
+std::vector<std::int32_t> gguf_file::i32s(std::string_view key) const
+{
+    gguf_entry const& entry = require(key);
+    expect_array(source_, entry, is_integer(entry.element), "integers");
+    std::uint64_t const step = scalar_bytes(entry.element);
+    std::vector<std::int32_t> values(static_cast<std::size_t>(entry.count));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        integer const value = *load_integer(entry.element, entry.payload.data() + i * step);
+        // A negative value is held as its two's complement, so both ranges are one comparison after a shift of origin.
+        std::uint64_t const shifted = value.value + 0x80000000u;
+        if (shifted > 0xffffffffu || value.negative != (shifted < 0x80000000u))
+            refuse(source_, entry, "element " + text(i) + " does not fit in 32 bits");
+        values[i] = static_cast<std::int32_t>(static_cast<std::int64_t>(value.value));
+    }
+    return values;
+}
+
+std::vector<float> gguf_file::f32s(std::string_view key) const
+{
+    gguf_entry const& entry = require(key);
+    expect_array(source_, entry, is_float(entry.element), "floating-point numbers");
+    std::uint64_t const step = scalar_bytes(entry.element);
+    std::vector<float> values(static_cast<std::size_t>(entry.count));
+    for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = load_float(entry.element, entry.payload.data() + i * step);
+    return values;
+}
+
+std::vector<std::string_view> gguf_file::strings(std::string_view key) const
+{
+    gguf_entry const& entry = require(key);
+    expect_array(source_, entry, entry.element == gguf_type::string, "strings");
+    std::vector<std::string_view> values(static_cast<std::size_t>(entry.count));
+    std::byte const* at = entry.payload.data();
+    for (std::string_view& value : values) {
+        auto const bytes = load<std::uint64_t>(at); // checked by the parser
+        value = {reinterpret_cast<char const*>(at + 8), static_cast<std::size_t>(bytes)};
+        at += 8 + bytes;
+    }
+    return values;
+}
+
+std::uint32_t gguf_file::u32(std::string_view key, std::uint32_t fallback) const
+{
+    return has(key) ? u32(key) : fallback;
+}
+
+float gguf_file::f32(std::string_view key, float fallback) const
+{
+    return has(key) ? f32(key) : fallback;
+}
+
+bool gguf_file::boolean(std::string_view key, bool fallback) const
+{
+    return has(key) ? boolean(key) : fallback;
+}
+
+std::string_view gguf_file::string(std::string_view key, std::string_view fallback) const
+{
+    return has(key) ? string(key) : fallback;
+}
+
+std::span<std::byte const> gguf_file::data(gguf_tensor const& tensor) const noexcept
+{
+    return image_.subspan(static_cast<std::size_t>(tensor.offset), static_cast<std::size_t>(tensor.bytes));
+}
+
+void gguf_file::read(gguf_tensor const& tensor, std::uint64_t offset, std::span<std::byte> out) const
+{
+    if (offset > tensor.bytes || out.size() > tensor.bytes - offset)
+        throw error(errc::invalid_argument, source_ + ": tensor " + quote(tensor.name) + ": " + text(out.size()) +
+                                                " bytes from byte " + text(offset) + " are not inside its " +
+                                                text(tensor.bytes));
+    if (out.empty()) return;
+    if (owned_)
+        file_.read(tensor.offset + offset, out);
+    else
+        std::memcpy(out.data(), image_.data() + tensor.offset + offset, out.size());
+}
+
+void gguf_file::release(gguf_tensor const& tensor) const noexcept
+{
+    if (owned_) file_.release(data(tensor));
+}
+
+void gguf_file::will_need(gguf_tensor const& tensor) const noexcept
+{
+    if (owned_) file_.will_need(data(tensor));
+}
+
+void gguf_file::check_unchanged() const
+{
+    if (owned_) file_.check_unchanged();
+}
+
+weight_format gguf_file::format(gguf_tensor const& tensor) const
+{
+    if (auto const format = computable(tensor.type)) return *format;
+    throw error(errc::unsupported, source_ + ": tensor " + quote(tensor.name) + ": type " +
+                                       std::string(layout(tensor.type).name) +
+                                       " cannot be computed with; F32, F16, BF16, Q4_0, Q4_1 and Q8_0 can");
+}
+
+std::uint64_t gguf_file::fingerprint() const
+{
+    std::uint64_t hash = mix(size_, header_);
+    constexpr std::uint64_t sample = 256;
+    std::array<std::byte, sample> bytes{};
+    for (gguf_tensor const& tensor : tensors_) {
+        std::uint64_t const length = std::min(sample, tensor.bytes);
+        std::span<std::byte> const out = std::span(bytes).first(static_cast<std::size_t>(length));
+        std::uint64_t const last = tensor.bytes - length;
+        for (std::uint64_t const offset : {std::uint64_t{0}, last / 2, last}) {
+            read(tensor, offset, out);
+            hash = mix(hash, out);
+            if (last == 0) break;
+        }
+    }
+    return hash;
+}
+
+} // namespace plait
