@@ -32,7 +32,7 @@ struct demand {
 };
 
 /// What a degree of tensor parallelism and a number of summands ask of a model, each number once.
-std::set<demand> demands(gguf_file const& file, described_model const& model, std::int64_t tensor,
+std::set<demand> demands(tensor_source const& file, described_model const& model, std::int64_t tensor,
                          std::int64_t summands)
 {
     auto grain = [&](std::string const& name) { return takes_q8(file.format(file.tensor(name))) ? block_columns : 1; };
@@ -49,7 +49,7 @@ std::set<demand> demands(gguf_file const& file, described_model const& model, st
     return out;
 }
 
-std::string list_of_degrees(gguf_file const& file, described_model const& model, std::int64_t per_rank)
+std::string list_of_degrees(tensor_source const& file, described_model const& model, std::int64_t per_rank)
 {
     std::string out;
     std::int64_t most = 1;
@@ -72,7 +72,7 @@ std::int64_t weights_of(model_spec const& spec, layer_spec const& layer)
 
 } // namespace
 
-void check(parallelism const& how, gguf_file const& file, described_model const& model)
+void check(parallelism const& how, tensor_source const& file, described_model const& model)
 {
     auto refuse = [](std::string const& why) { throw error(errc::invalid_argument, why); };
     if (how.tensor < 1) refuse("tensor parallelism of " + std::to_string(how.tensor));

@@ -53,7 +53,7 @@ struct shard {
 /// degrees that work: heads, hidden features and the vocabulary must be multiples of `tensor`, KV heads a multiple or a
 /// divisor of it, the inputs of divided products multiples of the summands, in whole blocks of 32 where the file
 /// has their weights quantised; a stage has one layer at least.
-void check(parallelism const& how, gguf_file const& file, described_model const& model);
+void check(parallelism const& how, tensor_source const& file, described_model const& model);
 
 /// The shard of every rank: stage s, rank r of it at s × tensor + r. Stages get runs of layers such that the one with
 /// the most weights has as few as can be, the output matrix counted with the last stage. `how` has been checked.

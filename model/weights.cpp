@@ -23,7 +23,7 @@ std::int64_t slice_rows(weight_format from, std::int64_t cols)
 /// Walks the model in the order in which it is computed and gives each tensor its place. With no memory yet (planning)
 /// the views are null and only sizes and places mean something.
 struct model_weights::layout {
-    gguf_file const& file;
+    tensor_source const& file;
     described_model const& model;
     numerics mode;
     shard const& part;
@@ -164,7 +164,7 @@ struct model_weights::layout {
     }
 };
 
-std::vector<memory_line> model_weights::plan(gguf_file const& file, described_model const& model, numerics mode,
+std::vector<memory_line> model_weights::plan(tensor_source const& file, described_model const& model, numerics mode,
                                              shard const& part)
 {
     layout all{file, model, mode, part, nullptr};
@@ -195,7 +195,7 @@ std::vector<memory_line> model_weights::plan(gguf_file const& file, described_mo
     return lines;
 }
 
-model_weights::model_weights(device& where, gguf_file const& file, described_model const& model, numerics mode,
+model_weights::model_weights(device& where, tensor_source const& file, described_model const& model, numerics mode,
                              shard const& part)
 {
     layout sizes{file, model, mode, part, nullptr};
@@ -217,7 +217,7 @@ model_weights::model_weights(device& where, gguf_file const& file, described_mod
 
 /// Copies `rows` rows of a placement, from row `row` of it on, into the slice. Read, not mapped: a file that is cut
 /// short meanwhile is an error here, not a signal.
-void model_weights::read(gguf_file& file, placement const& p, std::int64_t row, std::int64_t rows) const
+void model_weights::read(tensor_source const& file, placement const& p, std::int64_t row, std::int64_t rows) const
 {
     auto const& tensor = *p.tensor;
     auto const& from = p.from_file;
@@ -233,7 +233,7 @@ void model_weights::read(gguf_file& file, placement const& p, std::int64_t row, 
                   {slice_.data() + static_cast<std::size_t>(i) * wanted, wanted});
 }
 
-task<double> model_weights::load_next(flow& f, ops& on, gguf_file& file)
+task<double> model_weights::load_next(flow& f, ops& on, tensor_source& file)
 {
     // Whoever stops waiting for an operation leaves it its memory.
     auto loading = [this](ticket t) {

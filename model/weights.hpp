@@ -47,15 +47,16 @@ struct layer_weights {
 class model_weights {
 public:
     /// What loading will take, computed from the header alone.
-    static std::vector<memory_line> plan(gguf_file const& file, described_model const& model, numerics mode,
+    static std::vector<memory_line> plan(tensor_source const& file, described_model const& model, numerics mode,
                                          shard const& part);
 
     /// Allocates the memory of plan() on `where`. `file` must outlive the loading; `model` is the whole one.
-    model_weights(device& where, gguf_file const& file, described_model const& model, numerics mode, shard const& part);
+    model_weights(device& where, tensor_source const& file, described_model const& model, numerics mode,
+                  shard const& part);
 
     /// Loads the next few MiB; returns the part that is done, 1 at the end. Throws error(errc::io) when the file can't
     /// be read or was changed meanwhile.
-    task<double> load_next(flow& f, ops& on, gguf_file& file);
+    task<double> load_next(flow& f, ops& on, tensor_source& file);
 
     /// This rank's tokens, from first_token() on. Of the first stage.
     weight_view token_embedding() const noexcept { return token_embedding_; }
@@ -77,7 +78,7 @@ private:
     };
     /// Part of a tensor of the file and where it goes.
     struct placement {
-        gguf_tensor const* tensor = nullptr;
+        stored_tensor const* tensor = nullptr;
         region from_file;
         weight_format from = weight_format::f32;
         weight_format to = weight_format::f32;
@@ -87,7 +88,7 @@ private:
         bool vector = false; ///< a norm: F32, not in panels
     };
     struct layout;
-    void read(gguf_file& file, placement const& p, std::int64_t row, std::int64_t rows) const;
+    void read(tensor_source const& file, placement const& p, std::int64_t row, std::int64_t rows) const;
 
     buffer memory_;
     buffer slice_; ///< of the file, while loading

@@ -32,7 +32,7 @@ TEST_CASE("a real model file is described as the gguf package describes it")
     std::map<ggml_type, std::uint64_t> bytes;
     std::map<ggml_type, int> count;
     std::uint64_t end = 0;
-    for (gguf_tensor const& tensor : file.tensors()) {
+    for (stored_tensor const& tensor : file.tensors()) {
         bytes[tensor.type] += tensor.bytes;
         ++count[tensor.type];
         end = std::max(end, tensor.offset + tensor.bytes);

@@ -37,7 +37,7 @@ public:
     {
         if (name.empty()) return;
         std::string const wanted = "[" + std::to_string(cols) + (rows == 0 ? "" : ", " + std::to_string(rows)) + "]";
-        gguf_tensor const* found = file_.find_tensor(name);
+        stored_tensor const* found = file_.find_tensor(name);
         if (found == nullptr) refuse(errc::bad_file, file_, name, "missing; its shape should be " + wanted);
         // A trailing dimension of 1 says nothing, and some writers add one.
         bool const fits = found->cols() == cols && found->dims[1] == std::max<std::int64_t>(rows, 1) &&
@@ -50,7 +50,7 @@ public:
     void expect_vector(std::string const& name, std::int64_t cols)
     {
         expect(name, cols);
-        gguf_tensor const* found = name.empty() ? nullptr : file_.find_tensor(name);
+        stored_tensor const* found = name.empty() ? nullptr : file_.find_tensor(name);
         if (found != nullptr && found->type != ggml_type::f32)
             refuse(errc::unsupported, file_, name,
                    "expected F32 values, found " + std::string(layout(found->type).name));

@@ -127,7 +127,7 @@ float read_linear_scale(gguf_file const& file, header const& keys)
 /// The factors of `rope_freqs.weight`, empty where the file has none.
 std::vector<float> read_rope_factors(gguf_file const& file, std::int64_t dims)
 {
-    gguf_tensor const* tensor = file.find_tensor("rope_freqs.weight");
+    stored_tensor const* tensor = file.find_tensor("rope_freqs.weight");
     if (tensor == nullptr) return {};
     auto const fail = [&](errc code, std::string const& what) {
         throw error(code, file.source() + ": tensor 'rope_freqs.weight': " + what);

@@ -283,7 +283,7 @@ private:
 
     void read_tensor(std::uint64_t index)
     {
-        gguf_tensor tensor;
+        stored_tensor tensor;
         tensor.name = take_name(max_tensor_name_bytes, "name of tensor " + text(index));
         std::string const field = "tensor " + quote(tensor.name);
         tensor.rank = take<std::uint32_t>(field);
@@ -333,7 +333,7 @@ private:
     void place_tensors()
     {
         std::uint64_t const data = (position_ + alignment_ - 1) / alignment_ * alignment_;
-        for (gguf_tensor& tensor : file_.tensors_) {
+        for (stored_tensor& tensor : file_.tensors_) {
             std::uint64_t const room = data <= file_.size_ ? file_.size_ - data : 0;
             if (tensor.offset > room || tensor.bytes > room - tensor.offset)
                 fail("tensor " + quote(tensor.name), "its " + text(tensor.bytes) + " bytes at offset " +
@@ -346,8 +346,8 @@ private:
         auto const offset = [&](std::uint32_t i) { return file_.tensors_[i].offset; };
         std::ranges::sort(order, {}, offset);
         for (std::size_t i = 1; i < order.size(); ++i) {
-            gguf_tensor const& before = file_.tensors_[order[i - 1]];
-            gguf_tensor const& after = file_.tensors_[order[i]];
+            stored_tensor const& before = file_.tensors_[order[i - 1]];
+            stored_tensor const& after = file_.tensors_[order[i]];
             if (before.offset + before.bytes > after.offset)
                 fail("tensor " + quote(after.name), "overlaps tensor " + quote(before.name));
         }
@@ -408,14 +408,6 @@ std::string_view name(gguf_type type) noexcept
     return index < std::size(names) ? names[index] : "unknown";
 }
 
-std::string shape(gguf_tensor const& tensor)
-{
-    std::string out = "[";
-    for (unsigned d = 0; d < tensor.rank; ++d)
-        out += (d == 0 ? "" : ", ") + std::to_string(tensor.dims[d]);
-    return out + "]";
-}
-
 gguf_entry const* gguf_file::find_entry(std::string_view key) const noexcept
 {
     auto const at =
@@ -423,17 +415,11 @@ gguf_entry const* gguf_file::find_entry(std::string_view key) const noexcept
     return at != entries_by_key_.end() && entries_[*at].key == key ? &entries_[*at] : nullptr;
 }
 
-gguf_tensor const* gguf_file::find_tensor(std::string_view name) const noexcept
+stored_tensor const* gguf_file::find_tensor(std::string_view name) const noexcept
 {
     auto const at =
         std::ranges::lower_bound(tensors_by_name_, name, {}, [&](std::uint32_t i) { return tensors_[i].name; });
     return at != tensors_by_name_.end() && tensors_[*at].name == name ? &tensors_[*at] : nullptr;
-}
-
-gguf_tensor const& gguf_file::tensor(std::string_view name) const
-{
-    if (gguf_tensor const* found = find_tensor(name)) return *found;
-    throw error(errc::bad_file, source_ + ": tensor " + quote(name) + ": missing");
 }
 
 gguf_entry const& gguf_file::require(std::string_view key) const
@@ -580,12 +566,12 @@ std::string_view gguf_file::string(std::string_view key, std::string_view fallba
     return has(key) ? string(key) : fallback;
 }
 
-std::span<std::byte const> gguf_file::data(gguf_tensor const& tensor) const noexcept
+std::span<std::byte const> gguf_file::data(stored_tensor const& tensor) const noexcept
 {
     return image_.subspan(static_cast<std::size_t>(tensor.offset), static_cast<std::size_t>(tensor.bytes));
 }
 
-void gguf_file::read(gguf_tensor const& tensor, std::uint64_t offset, std::span<std::byte> out) const
+void gguf_file::read(stored_tensor const& tensor, std::uint64_t offset, std::span<std::byte> out) const
 {
     if (offset > tensor.bytes || out.size() > tensor.bytes - offset)
         throw error(errc::invalid_argument, source_ + ": tensor " + quote(tensor.name) + ": " + text(out.size()) +
@@ -598,12 +584,12 @@ void gguf_file::read(gguf_tensor const& tensor, std::uint64_t offset, std::span<
         std::memcpy(out.data(), image_.data() + tensor.offset + offset, out.size());
 }
 
-void gguf_file::release(gguf_tensor const& tensor) const noexcept
+void gguf_file::release(stored_tensor const& tensor) const noexcept
 {
     if (owned_) file_.release(data(tensor));
 }
 
-void gguf_file::will_need(gguf_tensor const& tensor) const noexcept
+void gguf_file::will_need(stored_tensor const& tensor) const noexcept
 {
     if (owned_) file_.will_need(data(tensor));
 }
@@ -613,20 +599,12 @@ void gguf_file::check_unchanged() const
     if (owned_) file_.check_unchanged();
 }
 
-weight_format gguf_file::format(gguf_tensor const& tensor) const
-{
-    if (auto const format = computable(tensor.type)) return *format;
-    throw error(errc::unsupported, source_ + ": tensor " + quote(tensor.name) + ": type " +
-                                       std::string(layout(tensor.type).name) +
-                                       " cannot be computed with; F32, F16, BF16, Q4_0, Q4_1 and Q8_0 can");
-}
-
 std::uint64_t gguf_file::fingerprint() const
 {
     std::uint64_t hash = mix(size_, header_);
     constexpr std::uint64_t sample = 256;
     std::array<std::byte, sample> bytes{};
-    for (gguf_tensor const& tensor : tensors_) {
+    for (stored_tensor const& tensor : tensors_) {
         std::uint64_t const length = std::min(sample, tensor.bytes);
         std::span<std::byte> const out = std::span(bytes).first(static_cast<std::size_t>(length));
         std::uint64_t const last = tensor.bytes - length;

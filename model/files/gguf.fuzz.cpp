@@ -28,7 +28,7 @@ void read_everything(plait::gguf_file const& file)
         attempt([&] { file.f32s(entry.key); });
     }
     unsigned volatile sink = 0;
-    for (plait::gguf_tensor const& tensor : file.tensors()) {
+    for (plait::stored_tensor const& tensor : file.tensors()) {
         attempt([&] { file.format(tensor); });
         sink = sink + std::to_integer<unsigned>(file.data(tensor).front());
         sink = sink + std::to_integer<unsigned>(file.data(tensor).back());

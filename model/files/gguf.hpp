@@ -1,7 +1,7 @@
 #pragma once
 
-#include <plait/model/files/ggml_type.hpp>
 #include <plait/model/files/mapped_file.hpp>
+#include <plait/model/files/tensor_source.hpp>
 
 #include <array>
 #include <cstddef>
@@ -44,29 +44,13 @@ struct gguf_entry {
     std::span<std::byte const> payload; ///< the value or the elements, little-endian, not aligned
 };
 
-/// One line of the tensor table.
-struct gguf_tensor {
-    std::string_view name;
-    ggml_type type = ggml_type::f32;
-    unsigned rank = 1;                            ///< dimensions that the file states, 1 to 4
-    std::array<std::int64_t, 4> dims{1, 1, 1, 1}; ///< columns first (ggml's ne0); those past `rank` are 1
-    std::uint64_t offset = 0;                     ///< of the first byte, from the start of the file
-    std::uint64_t bytes = 0;
-
-    std::int64_t cols() const noexcept { return dims[0]; }
-    std::int64_t rows() const noexcept { return dims[1] * dims[2] * dims[3]; }
-};
-
-/// "[576, 1536]": the stated dimensions, columns first.
-std::string shape(gguf_tensor const& tensor);
-
 /// A GGUF file, version 2 or 3: metadata and a table of tensors (the format is ggml's docs/gguf.md).
 /// Everything is checked when the file is opened: afterwards every entry is well-formed and every tensor lies inside
 /// the file, aligned, in whole blocks, apart from all others. Opening takes time linear in the size of the header and
 /// memory of the same order, whatever the header claims. Names, strings and entries are views into the header, which
 /// this object owns (opened) or borrows (parsed); they live as long as it does, moves included. Move-only.
 /// Every error's context starts with the file and names the field.
-class gguf_file {
+class gguf_file final : public tensor_source {
 public:
     /// Opens a file. Errors: errc::not_found, errc::io (directory, unreadable), errc::bad_file (not GGUF, malformed or
     /// truncated), errc::unsupported (version 1 or above 3, big-endian).
@@ -75,7 +59,7 @@ public:
     /// Reads a file that is in memory already. `image` must outlive the result. `source` names it in errors.
     static gguf_file parse(std::span<std::byte const> image, std::string source = "image");
 
-    std::string const& source() const noexcept { return source_; }
+    std::string const& source() const noexcept override { return source_; }
     std::uint32_t version() const noexcept { return version_; }
     std::uint64_t size() const noexcept { return size_; }
 
@@ -102,31 +86,18 @@ public:
     bool boolean(std::string_view key, bool fallback) const;
     std::string_view string(std::string_view key, std::string_view fallback) const;
 
-    /// The tensor table, in the order of the file.
-    std::span<gguf_tensor const> tensors() const noexcept { return tensors_; }
-    /// The tensor called `name`, or null.
-    gguf_tensor const* find_tensor(std::string_view name) const noexcept;
-    /// The tensor called `name`. Errors: errc::bad_file where there is none.
-    gguf_tensor const& tensor(std::string_view name) const;
+    std::span<stored_tensor const> tensors() const noexcept override { return tensors_; }
+    stored_tensor const* find_tensor(std::string_view name) const noexcept override;
 
     /// The bytes of a tensor of this file, in the mapping (see mapped_file about files that shrink).
-    std::span<std::byte const> data(gguf_tensor const& tensor) const noexcept;
-    /// Copies bytes of a tensor, from byte `offset` of it on, without the mapping. Errors: errc::io.
-    void read(gguf_tensor const& tensor, std::uint64_t offset, std::span<std::byte> out) const;
+    std::span<std::byte const> data(stored_tensor const& tensor) const noexcept;
+    void read(stored_tensor const& tensor, std::uint64_t offset, std::span<std::byte> out) const override;
     /// Lets the mapped pages of a tensor go once its values have been copied or repacked.
-    void release(gguf_tensor const& tensor) const noexcept;
+    void release(stored_tensor const& tensor) const noexcept;
     /// Asks the system to read a tensor ahead.
-    void will_need(gguf_tensor const& tensor) const noexcept;
-    /// Throws errc::io when the file was written to or shortened after it was opened. Call it after loading.
-    void check_unchanged() const;
-
-    /// The format in which plait computes with `tensor`. Errors: errc::unsupported, naming the tensor, its type and
-    /// the types that can be loaded.
-    weight_format format(gguf_tensor const& tensor) const;
-
-    /// A number that differs between models: hashes the header and samples (start, middle, end) of every tensor.
-    /// Not cryptographic: it tells models apart, it does not authenticate them. Errors: errc::io.
-    std::uint64_t fingerprint() const;
+    void will_need(stored_tensor const& tensor) const noexcept;
+    void check_unchanged() const override;
+    std::uint64_t fingerprint() const override;
 
 private:
     class parser;
@@ -142,7 +113,7 @@ private:
     std::uint32_t version_ = 0;
     std::uint64_t size_ = 0;
     std::vector<gguf_entry> entries_;
-    std::vector<gguf_tensor> tensors_;
+    std::vector<stored_tensor> tensors_;
     std::vector<std::uint32_t> entries_by_key_;
     std::vector<std::uint32_t> tensors_by_name_;
 };

@@ -137,7 +137,7 @@ TEST_CASE("a well-formed file gives back what was written")
     CHECK(file.string("missing", "none") == "none");
 
     REQUIRE(file.tensors().size() == 3);
-    gguf_tensor const& first = file.tensor("first");
+    stored_tensor const& first = file.tensor("first");
     CHECK(first.type == ggml_type::q4_0);
     CHECK(first.cols() == 32);
     CHECK(first.rows() == 2);
@@ -591,7 +591,7 @@ TEST_CASE("twenty thousand mutations of a model are read or refused, never worse
                 if (entry.element == gguf_type::f32) file.f32s(entry.key);
             }
             unsigned sum = 0;
-            for (gguf_tensor const& tensor : file.tensors())
+            for (stored_tensor const& tensor : file.tensors())
                 sum += std::to_integer<unsigned>(file.data(tensor).front()) +
                        std::to_integer<unsigned>(file.data(tensor).back());
             CHECK(sum <= 510 * file.tensors().size());
