@@ -14,13 +14,14 @@ namespace plait {
 
 // What an operation computes is described by a plain value: pointers to device memory, sizes, numbers. The same
 // description serves every device, so the host's are the ones that are used here.
+using host::activated_args;
 using host::attention_args;
 using host::copy_page_args;
 using host::embed_args;
 using host::gated_args;
+using host::norm_args;
 using host::page_copy;
 using host::product_args;
-using host::rms_norm_args;
 using host::rope_args;
 
 /// Which token a row of a step stands for: a token id, or -1 - slot for the token that was sampled last into `slot`,
@@ -58,11 +59,16 @@ struct quantise_args {
     activation_view x;
 };
 
-/// to[i] += what[i], `count` of them in F32.
+/// to = residual_scale * to + scale * (what + bias), rows x cols in F32, each operation rounded. A null bias takes no
+/// part; a multiplication by 1 changes nothing.
 struct add_args {
     float const* what = nullptr;
     float* to = nullptr;
-    std::int64_t count = 0;
+    std::int64_t rows = 0;
+    std::int64_t cols = 0;
+    float const* bias = nullptr; ///< `cols` values
+    float scale = 1;
+    float residual_scale = 1;
 };
 
 /// Puts the columns that `ranks` ranks have made side by side: out[row][r * cols + c] = shards[r][row][c], F32.
@@ -86,9 +92,10 @@ public:
     virtual void quantise(flow& f, quantise_args const& args) = 0;
     virtual void gather_tokens(flow& f, gather_tokens_args const& args) = 0;
     virtual void embed(flow& f, embed_args const& args) = 0;
-    virtual void rms_norm(flow& f, rms_norm_args const& args) = 0;
+    virtual void norm(flow& f, norm_args const& args) = 0;
     virtual void product(flow& f, product_args const& args) = 0;
     virtual void gated(flow& f, gated_args const& args) = 0;
+    virtual void activated(flow& f, activated_args const& args) = 0;
     virtual void rope_and_store(flow& f, rope_args const& args) = 0;
     virtual void attention(flow& f, attention_args const& args) = 0;
     virtual void copy_pages(flow& f, copy_page_args const& args) = 0;

@@ -65,6 +65,10 @@ struct sequence_chunk {
     std::int32_t rows = 0;
     std::int32_t first_position = 0;
     std::int32_t const* pages = nullptr; ///< not owned; covers every position up to the chunk's last
+    /// Positions below it are seen by every row, whatever its own position (prefix LM: Raffel et al.,
+    /// arXiv:1910.10683). Keys must be stored before they are seen: at most first_position + rows.
+    std::int32_t prefix = 0;
+    std::int32_t rope_table_offset = 0; ///< rows of the table of angles before those of this sequence
 };
 
 } // namespace plait

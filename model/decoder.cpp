@@ -254,7 +254,14 @@ struct decoder::pass {
     void normalise(norm_spec const& norm, float const* weight, activation_view out,
                    std::int32_t const* row_index = nullptr)
     {
-        on.rms_norm(f, {s.x.f32, of.spec_.width, row_index, weight, norm.epsilon, out});
+        norm_args args;
+        args.x = s.x.f32;
+        args.x_stride = of.spec_.width;
+        args.row_index = row_index;
+        args.weight = weight;
+        args.eps = norm.epsilon;
+        args.out = out;
+        on.norm(f, args);
     }
 
     task<> embed();
@@ -305,7 +312,7 @@ task<> decoder::pass::add_product(summed_weights const& w, activation_view input
     }
     auto parts = f.ranks() == 1 ? 1 : static_cast<std::int32_t>(w.parts.size());
     co_await f.all_reduce(s.summands, s.summands, count, parts);
-    on.add(f, {s.summands, x.f32, count});
+    on.add(f, {s.summands, x.f32, x.rows, cols});
 }
 
 /// What this pass reads of the pages was written by passes whose writes have all been issued, or it is an error of the

@@ -246,8 +246,7 @@ void check_engine(json const& file)
     CHECK(steps.size() == 2);
     CHECK(steps.begin()->second == steps.rbegin()->second);
     CHECK(spans.size() == 4 + steps.begin()->second.size());
-    for (auto const* name :
-         {"pack", "gather_tokens", "embed", "rms_norm", "product", "attention", "all_reduce", "draw"})
+    for (auto const* name : {"pack", "gather_tokens", "embed", "norm", "product", "attention", "all_reduce", "draw"})
         CHECK(names.contains(name));
     CHECK(!events_of(file, "s").empty());
     CHECK(events_of(file, "s").size() == events_of(file, "f").size());

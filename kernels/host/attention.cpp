@@ -25,8 +25,8 @@ attention_split::tile attention_split::tile_at(sequence_chunk const& chunk, std:
 {
     auto position = chunk.first_position + first;
     auto rows = std::min(chunk.rows - first, tile_rows_ - position % tile_rows_);
-    std::int64_t keys = position + rows;
-    if (args_.window > 0) keys = std::min<std::int64_t>(keys, args_.window + rows);
+    std::int64_t keys = visible_end(chunk, position + rows - 1);
+    if (args_.window > 0) keys = std::min<std::int64_t>(keys, keys - position + args_.window);
     // The constant stands for the work that does not grow with the keys: starting, normalising, storing. Costs are
     // even: a unit belongs to whoever owns its middle.
     return {first, rows, 2 * rows * (keys + 32)};

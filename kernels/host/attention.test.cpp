@@ -22,6 +22,8 @@ struct shape {
     kv_type type = kv_type::f16;
     std::int32_t window = 0;
     float soft_cap = 0;
+    bool sinks = false;
+    std::int32_t prefix = 0; ///< of each sequence, or all of a shorter one
 
     std::int64_t q_cols() const { return std::int64_t{heads} * dims; }
     std::int64_t cols() const { return (std::int64_t{heads} + 2 * kv_heads) * dims; }
@@ -37,6 +39,7 @@ public:
     {
         auto total = std::accumulate(lengths_.begin(), lengths_.end(), 0);
         inputs_ = random_floats(static_cast<std::size_t>(total * s.cols()), seed, 1.5f);
+        sinks_ = random_floats(static_cast<std::size_t>(s.heads), seed + 1, 3);
         std::int32_t pages = 0;
         for (auto length : lengths_)
             pages += (length + 15) / 16;
@@ -66,7 +69,10 @@ public:
             for (std::size_t i = 0, start = 0; i < lengths_.size(); start += static_cast<std::size_t>(lengths_[i++])) {
                 auto rows = std::min(step, lengths_[i] - done[i]);
                 if (rows == 0) continue;
-                chunks.push_back({static_cast<std::int32_t>(sources.size()), rows, done[i], tables_[i].data()});
+                // A prefix is seen as a whole, so it is stored as a whole.
+                auto prefix = std::min(s_.prefix, lengths_[i]);
+                rows = std::max(rows, prefix - done[i]);
+                chunks.push_back({static_cast<std::int32_t>(sources.size()), rows, done[i], tables_[i].data(), prefix});
                 for (std::int32_t r = 0; r < rows; ++r)
                     sources.push_back(start + static_cast<std::size_t>(done[i] + r));
                 done[i] += rows;
@@ -79,6 +85,7 @@ public:
     shape const& form() const { return s_; }
     std::vector<std::int32_t> const& lengths() const { return lengths_; }
     buffer<float> const& inputs() const { return inputs_; }
+    buffer<float> const& sinks() const { return sinks_; }
 
 private:
     void run_step(isa set, unsigned workers, paged_kv const& kv, std::vector<sequence_chunk> const& chunks,
@@ -112,6 +119,7 @@ private:
         args.scale = 1 / std::sqrt(static_cast<float>(s_.dims));
         args.soft_cap = s_.soft_cap;
         args.window = s_.window;
+        if (s_.sinks) args.sinks = sinks_.data();
         args.out = {static_cast<std::int64_t>(rows), s_.q_cols(), part.data(), nullptr, nullptr, nullptr};
         run_all(attention_ops(set).attention, args, workers);
         if (also_q8) {
@@ -145,6 +153,7 @@ private:
     shape s_;
     std::vector<std::int32_t> lengths_;
     buffer<float> inputs_;
+    buffer<float> sinks_;
     std::vector<std::vector<std::int32_t>> tables_;
     std::size_t page_count_ = 0;
 };
@@ -192,7 +201,8 @@ void check_reference(batch const& b, buffer<float> const& out)
                 auto first = window > 0 && p + 1 > window ? p + 1 - window : 0;
                 std::vector<double> scores;
                 double most_terms = 0;
-                for (auto k = first; k <= p; ++k) {
+                auto const end = std::max(p + 1, static_cast<std::size_t>(std::min(s.prefix, length)));
+                for (auto k = first; k < end; ++k) {
                     double sum = 0;
                     double terms = 0;
                     for (std::size_t d = 0; d < dims; ++d) {
@@ -207,10 +217,11 @@ void check_reference(batch const& b, buffer<float> const& out)
                 double total = 0;
                 for (auto& score : scores)
                     total += score = std::exp(score - largest);
+                if (s.sinks) total += std::exp(b.sinks()[head] - largest);
                 for (std::size_t d = 0; d < dims; ++d) {
                     double expected = 0;
                     double terms = 0;
-                    for (auto k = first; k <= p; ++k) {
+                    for (auto k = first; k < end; ++k) {
                         expected += scores[k - first] / total * values[k * dims + d];
                         terms += scores[k - first] / total * std::fabs(values[k * dims + d]);
                     }
@@ -238,6 +249,10 @@ std::vector<shape> shapes()
         all.push_back({40, 2, 16, type, 0, 0});  // more heads on a KV head than one item takes
         all.push_back({22, 2, 48, type, 1, 0});  // sees itself only
         all.push_back({7, 1, 8, type, 0, 0});
+        all.push_back({6, 2, 64, type, 0, 0, true});
+        all.push_back({4, 1, 32, type, 30, 20, true});
+        all.push_back({4, 2, 32, type, 0, 0, false, 90});
+        all.push_back({3, 3, 20, type, 25, 0, true, 70});
     }
     all.push_back({4, 1, 256, kv_type::f16, 40, 0});
     all.push_back({2, 2, 512, kv_type::q8, 0, 0}); // the largest head
@@ -298,6 +313,7 @@ TEST_CASE("a later token with NaN keys and values leaves the earlier ones as the
 {
     for (auto const& s : shapes()) {
         batch clean(s, {100});
+        if (s.prefix > 77) continue; // the earlier ones see some of the later
         batch poisoned = clean;
         auto& inputs = const_cast<buffer<float>&>(poisoned.inputs());
         auto cols = static_cast<std::size_t>(s.cols());
@@ -311,6 +327,23 @@ TEST_CASE("a later token with NaN keys and values leaves the earlier ones as the
             CHECK(std::memcmp(a.data(), b.data(), before * sizeof(float)) == 0);
             CHECK(std::isnan(b[before]));
         }
+    }
+}
+
+TEST_CASE("a sink far above the scores leaves nothing of the values, one far below leaves them all")
+{
+    shape s{2, 1, 32, kv_type::f32};
+    s.sinks = true;
+    batch with(s, {70}), without({2, 1, 32, kv_type::f32}, {70});
+    auto& sinks = const_cast<buffer<float>&>(with.sinks());
+    sinks[0] = 1000;
+    sinks[1] = -1000;
+    for (auto set : available_isas()) {
+        auto a = with.run(set, 1, 70), b = without.run(set, 1, 70);
+        int wrong = 0;
+        for (std::size_t i = 0; i < a.size(); ++i)
+            wrong += i % 64 < 32 ? a[i] != 0 : a[i] != b[i];
+        CHECK(wrong == 0);
     }
 }
 

@@ -11,16 +11,16 @@ void sample_with(sample_args const& args, share part)
 }
 
 constexpr attention_table scalar_ops = {
-    embed, scalar::rms_norm, scalar::rope_and_store, scalar::attention, sample_with<scalar::sampling>, copy_page,
+    embed, scalar::norm, scalar::rope_and_store, scalar::attention, sample_with<scalar::sampling>, copy_page,
 };
 
 #if defined(__x86_64__)
 constexpr attention_table avx2_ops = {
-    embed, avx2::rms_norm, avx2::rope_and_store, avx2::attention, sample_with<avx2::sampling>, copy_page,
+    embed, avx2::norm, avx2::rope_and_store, avx2::attention, sample_with<avx2::sampling>, copy_page,
 };
 
 constexpr attention_table avx512_ops = {
-    embed, avx512::rms_norm, avx512::rope_and_store, avx512::attention, sample_with<avx512::sampling>, copy_page,
+    embed, avx512::norm, avx512::rope_and_store, avx512::attention, sample_with<avx512::sampling>, copy_page,
 };
 #endif
 

@@ -14,7 +14,7 @@ namespace plait::host {
 /// same bits whatever their number and the instruction set.
 struct attention_table {
     void (*embed)(embed_args const&, share);
-    void (*rms_norm)(rms_norm_args const&, share);
+    void (*norm)(norm_args const&, share);
     void (*rope_and_store)(rope_args const&, share);
     void (*attention)(attention_args const&, share);
     void (*sample)(sample_args const&, share);

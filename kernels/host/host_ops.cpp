@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 
 #include <plait/kernels/host/numbers.hpp>
@@ -61,9 +62,16 @@ void quantise_rows(quantise_call const& call, share part)
 
 void add(add_args const& args, share part)
 {
-    auto [first, last] = part.range(args.count, 16);
-    for (auto i = first; i < last; ++i)
-        args.to[i] += args.what[i];
+    auto [first, last] = part.range(args.rows * args.cols, 16);
+    for (auto i = first; i < last;) {
+        auto const column = i % args.cols;
+        auto const end = std::min(last, i + args.cols - column);
+        auto const* bias = args.bias ? args.bias + column : nullptr;
+        for (auto const start = i; i < end; ++i) {
+            float value = bias ? args.what[i] + bias[i - start] : args.what[i];
+            args.to[i] = args.residual_scale * args.to[i] + args.scale * value;
+        }
+    }
 }
 
 void join_columns(join_columns_args const& args, share part)
@@ -91,9 +99,10 @@ public:
     }
     void gather_tokens(flow& f, gather_tokens_args const& args) override { put(f, gather, args); }
     void embed(flow& f, embed_args const& args) override { put(f, others_.embed, args); }
-    void rms_norm(flow& f, rms_norm_args const& args) override { put(f, others_.rms_norm, args); }
+    void norm(flow& f, norm_args const& args) override { put(f, others_.norm, args); }
     void product(flow& f, product_args const& args) override { put(f, products_.product, args); }
     void gated(flow& f, gated_args const& args) override { put(f, products_.gated, args); }
+    void activated(flow& f, activated_args const& args) override { put(f, products_.activated, args); }
     void rope_and_store(flow& f, rope_args const& args) override { put(f, others_.rope_and_store, args); }
     void attention(flow& f, attention_args const& args) override { put(f, others_.attention, args); }
     void add(flow& f, add_args const& args) override { put(f, plait::add, args); }

@@ -31,6 +31,11 @@ std::int64_t written_bytes(activation_view const& x)
     return (x.f32 != nullptr ? x.rows * x.cols * number : 0) + (x.q8 != nullptr ? q8_bytes(x) : 0);
 }
 
+std::int64_t bias_bytes(float const* bias, std::int64_t count)
+{
+    return bias != nullptr ? count * number : 0;
+}
+
 std::int64_t product_input_bytes(weight_format format, activation_view const& x)
 {
     return takes_q8(format) ? q8_bytes(x) : x.rows * x.cols * number;
@@ -88,27 +93,43 @@ operation_info info_of(embed_args const& args)
     return {"embed", args.rows * (row + number), args.rows * args.weights.cols};
 }
 
-operation_info info_of(rms_norm_args const& args)
+operation_info info_of(norm_args const& args)
 {
     auto const count = args.out.rows * args.out.cols;
-    return {"rms_norm", (count + args.out.cols) * number + written_bytes(args.out), 4 * count};
+    auto const vectors = (args.weight != nullptr) + (args.bias != nullptr);
+    auto const bytes = count + vectors * args.out.cols + (args.residual != nullptr ? count : 0);
+    // Squares, their sum, the factor and the weight; the mean, the differences and their sum.
+    auto const flops = 3 + vectors + (args.kind == norm_kind::layer ? 2 : 0) + (args.residual != nullptr ? 1 : 0);
+    return {"norm", bytes * number + written_bytes(args.out), flops * count};
 }
 
 operation_info info_of(product_args const& args)
 {
     auto const out = args.x.rows * args.w.rows;
     auto const bytes = weight_bytes(args.w.format, args.w.rows, args.w.cols) +
-                       product_input_bytes(args.w.format, args.x) + out * number * (args.residual != nullptr ? 2 : 1);
-    return {"product", bytes, 2 * out * args.w.cols + (args.residual != nullptr ? out : 0)};
+                       product_input_bytes(args.w.format, args.x) + out * number * (args.residual != nullptr ? 2 : 1) +
+                       bias_bytes(args.bias, args.w.rows);
+    auto const added = (args.residual != nullptr) + (args.bias != nullptr);
+    return {"product", bytes, (2 * args.w.cols + added) * out};
 }
 
 operation_info info_of(gated_args const& args)
 {
     auto const& w = args.gate_up;
-    auto const bytes =
-        weight_bytes(w.format, w.rows, w.cols) + product_input_bytes(w.format, args.x) + written_bytes(args.out);
+    auto const bytes = weight_bytes(w.format, w.rows, w.cols) + product_input_bytes(w.format, args.x) +
+                       written_bytes(args.out) + bias_bytes(args.gate_bias, w.rows);
     // The function and the product of the two halves: an exponential, a sum, a division and a product.
-    return {"gated", bytes, 2 * args.x.rows * w.rows * w.cols + 4 * args.out.rows * args.out.cols};
+    auto const made = args.out.rows * args.out.cols;
+    return {"gated", bytes, 2 * args.x.rows * w.rows * w.cols + (args.gate_bias != nullptr ? 6 : 4) * made};
+}
+
+operation_info info_of(activated_args const& args)
+{
+    auto const& w = args.w;
+    auto const bytes = weight_bytes(w.format, w.rows, w.cols) + product_input_bytes(w.format, args.x) +
+                       written_bytes(args.out) + bias_bytes(args.bias, w.rows);
+    // The function counts as in `gated`, without the product.
+    return {"activated", bytes, args.x.rows * w.rows * (2 * w.cols + (args.bias != nullptr ? 4 : 3))};
 }
 
 operation_info info_of(rope_args const& args)
@@ -126,8 +147,12 @@ operation_info info_of(attention_args const& args)
     for (auto const& c : args.chunks) {
         if (c.rows == 0) continue;
         std::int64_t const from = c.first_position, end = from + c.rows;
-        read += end - (args.window > 0 ? std::max<std::int64_t>(0, from - args.window + 1) : 0);
+        std::int64_t const most = std::max<std::int64_t>(end, c.prefix);
+        read += most - (args.window > 0 ? std::max<std::int64_t>(0, from - args.window + 1) : 0);
         seen += keys_seen(end, args.window) - keys_seen(from, args.window);
+        // Of the prefix a row sees also what comes after it.
+        auto const later = [&](std::int64_t p) { return std::max<std::int64_t>(0, c.prefix - 1 - p); };
+        seen += (later(from - 1) * later(from) - later(end - 1) * later(end)) / 2;
     }
     auto const width = args.heads * std::int64_t{args.kv.head_dim};
     auto const queries = rows_of(args.chunks) * width * number;
@@ -144,7 +169,8 @@ operation_info info_of(copy_page_args const& args)
 
 operation_info info_of(add_args const& args)
 {
-    return {"add", 3 * args.count * number, args.count};
+    auto const count = args.rows * args.cols;
+    return {"add", 3 * count * number + bias_bytes(args.bias, args.cols), (args.bias != nullptr ? 2 : 1) * count};
 }
 
 operation_info info_of(join_columns_args const& args)

@@ -51,13 +51,16 @@ TEST_CASE(
             c.rows = static_cast<std::int32_t>(random() % 50);
             c.first_position = static_cast<std::int32_t>(random() % 100);
             rows += c.rows;
-            std::int64_t first = c.first_position;
+            c.prefix = static_cast<std::int32_t>(random() % 2 == 0 ? 0 : random() % (c.first_position + c.rows + 1));
+            std::int64_t first = c.first_position, last = 0;
             for (std::int64_t p = c.first_position; p < c.first_position + c.rows; ++p) {
                 auto const from = args.window == 0 ? 0 : std::max<std::int64_t>(0, p - args.window + 1);
                 first = std::min(first, from);
-                seen += p - from + 1;
+                auto const end = std::max<std::int64_t>(p + 1, c.prefix);
+                last = std::max(last, end);
+                seen += end - from;
             }
-            if (c.rows > 0) read += c.first_position + c.rows - first;
+            if (c.rows > 0) read += last - first;
         }
         args.chunks = chunks;
         auto const stored = args.kv.type == kv_type::f32 ? 256 : args.kv.type == kv_type::f16 ? 128 : 64 + 4;
@@ -71,7 +74,8 @@ TEST_CASE("what an operation writes counts once for each form that it is written
 {
     float f = 0;
     std::int8_t q = 0;
-    rms_norm_args args;
+    norm_args args;
+    args.weight = &f;
     args.out.rows = 5;
     args.out.cols = 64;
     args.out.f32 = &f;

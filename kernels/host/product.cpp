@@ -172,8 +172,30 @@ void run_product(product_kernels const& k, product_args const& args, share part)
                       tile.out = args.out + at;
                       tile.out_stride = args.out_stride;
                       tile.residual = args.residual ? args.residual + at : nullptr;
+                      tile.bias = args.bias ? args.bias + first * panel_rows : nullptr;
+                      tile.scale = args.scale;
+                      tile.residual_scale = args.residual_scale;
                       multiply(tile);
                   });
+}
+
+/// Writes a block of 32 outputs of a token, of which `values` has all that are wanted.
+void store_block(product_kernels const& k, activation_view const& out, std::int64_t row, std::int64_t block,
+                 float const* values)
+{
+    auto column = block * block_columns;
+    if (out.f32) std::copy_n(values, std::min(block_columns, out.cols - column), out.f32 + row * out.cols + column);
+    if (out.q8) {
+        auto at = row * (out.cols / block_columns) + block;
+        k.quantise_row(values, block_columns, out.q8 + row * out.cols + column, out.scales + at, out.sums + at);
+    }
+}
+
+/// Sixteen biases, zeros beyond the last.
+void copy_bias(float const* from, std::int64_t first, std::int64_t count, float* to)
+{
+    for (std::int64_t i = 0; i < panel_rows; ++i)
+        to[i] = first + i < count ? from[first + i] : 0.0f;
 }
 
 void run_gated(product_kernels const& k, gated_args const& args, share part)
@@ -183,9 +205,11 @@ void run_gated(product_kernels const& k, gated_args const& args, share part)
     auto panel = static_cast<std::int64_t>(panel_bytes(w.format, w.cols));
     auto multiply = k.multiply[static_cast<int>(w.format)];
     auto all_panels = 2 * ceil_div(out.cols, panel_rows);
+    gating const how = {args.function, args.alpha, args.limit};
     auto make_block = [&](activation_tile const& x, std::int64_t token, std::int64_t block) {
         // Per token: 16 of the gate, 16 of the up projection, twice.
         alignas(64) float both[detail::most_tile_tokens * 64];
+        alignas(64) float bias[64];
         tile_args tile;
         auto first = block * group_panels;
         tile.panels = w.panels + first * panel;
@@ -195,20 +219,19 @@ void run_gated(product_kernels const& k, gated_args const& args, share part)
         tile.x = x;
         tile.out = both;
         tile.out_stride = 64;
+        if (args.gate_bias) {
+            for (std::int64_t p = 0; p < tile.panel_count; ++p)
+                copy_bias(p % 2 == 0 ? args.gate_bias : args.up_bias, (first + p) / 2 * panel_rows, out.cols,
+                          bias + p * panel_rows);
+            tile.bias = bias;
+        }
         multiply(tile);
-        auto column = block * block_columns;
         for (int t = 0; t < x.tokens; ++t) {
             alignas(64) float values[32];
             auto from = both + t * 64;
             for (std::int64_t p = 0; p < tile.panel_count; p += 2)
-                k.gate(args.function, from + p * 16, from + p * 16 + 16, values + p * 8);
-            auto row = token + t;
-            if (out.f32)
-                std::copy_n(values, std::min(block_columns, out.cols - column), out.f32 + row * out.cols + column);
-            if (out.q8) {
-                auto at = row * (out.cols / block_columns) + block;
-                k.quantise_row(values, block_columns, out.q8 + row * out.cols + column, out.scales + at, out.sums + at);
-            }
+                k.gate(how, from + p * 16, from + p * 16 + 16, values + p * 8);
+            store_block(k, out, token + t, block, values);
         }
     };
     for_each_tile(k, w.format, args.x, ceil_div(out.cols, block_columns), 1, part,
@@ -218,11 +241,50 @@ void run_gated(product_kernels const& k, gated_args const& args, share part)
                   });
 }
 
+void run_activated(product_kernels const& k, activated_args const& args, share part)
+{
+    constexpr std::int64_t block_panels = block_columns / panel_rows;
+    auto& w = args.w;
+    auto panel = static_cast<std::int64_t>(panel_bytes(w.format, w.cols));
+    auto multiply = k.multiply[static_cast<int>(w.format)];
+    auto make_blocks = [&](activation_tile const& x, std::int64_t token, std::int64_t first, std::int64_t last) {
+        alignas(64) float values[detail::most_tile_tokens * 64];
+        alignas(64) float bias[64];
+        auto row = first * block_columns;
+        tile_args tile;
+        tile.panels = w.panels + first * block_panels * panel;
+        tile.panel_count = ceil_div(std::min(w.rows, last * block_columns) - row, panel_rows);
+        tile.rows = tile.panel_count * panel_rows;
+        tile.cols = w.cols;
+        tile.x = x;
+        tile.out = values;
+        tile.out_stride = 64;
+        if (args.bias) {
+            for (std::int64_t p = 0; p < tile.panel_count; ++p)
+                copy_bias(args.bias, row + p * panel_rows, w.rows, bias + p * panel_rows);
+            tile.bias = bias;
+        }
+        multiply(tile);
+        for (int t = 0; t < x.tokens; ++t) {
+            for (std::int64_t p = 0; p < tile.panel_count; ++p)
+                k.activate(args.function, values + t * 64 + p * 16, values + t * 64 + p * 16);
+            for (auto block = first; block < last; ++block)
+                store_block(k, args.out, token + t, block, values + t * 64 + (block - first) * block_columns);
+        }
+    };
+    for_each_tile(k, w.format, args.x, ceil_div(w.rows, block_columns), group_panels / block_panels, part,
+                  [&](activation_tile const& x, std::int64_t token, std::int64_t first, std::int64_t last) {
+                      for (auto block = first; block < last; block += group_panels / block_panels)
+                          make_blocks(x, token, block, std::min(last, block + group_panels / block_panels));
+                  });
+}
+
 template<product_kernels const& (*Kernels)() noexcept>
 constexpr product_table make_table() noexcept
 {
     return {[](product_args const& args, share part) { run_product(Kernels(), args, part); },
             [](gated_args const& args, share part) { run_gated(Kernels(), args, part); },
+            [](activated_args const& args, share part) { run_activated(Kernels(), args, part); },
             [](float const* x, std::int64_t cols, std::int8_t* q8, float* scales, float* sums) {
                 Kernels().quantise_row(x, cols, q8, scales, sums);
             }};

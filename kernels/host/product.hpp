@@ -14,27 +14,50 @@
 /// workers or the instruction set.
 namespace plait::host {
 
-/// out = x * w^T (+ residual).
+/// out = residual_scale * residual + scale * (acc + bias), where acc is an output of x * w^T: each operation is rounded
+/// to F32, and what is null takes no part. A multiplication by 1 changes nothing.
 struct product_args {
     weight_view w;
     activation_view x;           ///< x.rows tokens by w.cols; q8, scales and sums where takes_q8(w.format), else f32
     float* out = nullptr;        ///< token t's w.rows outputs start at out + t * out_stride
     std::int64_t out_stride = 0; ///< in floats, at least w.rows
-    float const* residual = nullptr; ///< null, or laid out like `out` and added last: residual + acc; may be `out`
+    float const* residual = nullptr; ///< null, or laid out like `out`; may be `out`
+    float const* bias = nullptr;     ///< null, or w.rows values
+    float scale = 1;
+    float residual_scale = 1;
 };
 
-/// What a gated layer applies to its gate.
+/// What a layer applies to its gate, or to what it makes if it has none (math.hpp).
 enum class activation {
-    silu,
-    gelu_tanh,
+    silu,         ///< x * sigmoid(x)
+    gelu_tanh,    ///< x * Phi(x) through tanh
+    gelu_erf,     ///< x * Phi(x) through erf
+    relu,         ///< 0 if 0 > x, else x
+    relu_squared, ///< relu(x) * relu(x)
+    /// gpt-oss's, of gate and up: with g = min(gate, limit) and u = min(max(up, -limit), limit),
+    /// (g * sigmoid(alpha * g)) * (u + 1).
+    swiglu_clamped,
 };
 
-/// out = act(x * gate^T) * (x * up^T), rounded to F32 after each product and function.
+/// out = act(x * gate^T + gate_bias) * (x * up^T + up_bias), rounded to F32 after each product, sum and function.
 struct gated_args {
     weight_view gate_up; ///< panel 2i from the gate, 2i + 1 from the up projection; rows = 2 * out.cols
     activation_view x;   ///< as for a product
     activation_view out; ///< x.rows by hidden features: written as F32 if out.f32, and as quantise_row if out.q8
     activation function = activation::silu;
+    float const* gate_bias = nullptr; ///< out.cols values each; both or neither
+    float const* up_bias = nullptr;
+    float alpha = 1; ///< of swiglu_clamped, as `limit`
+    float limit = 0;
+};
+
+/// out = act(x * w^T + bias), rounded as in `gated`: a network without a gate.
+struct activated_args {
+    weight_view w;
+    activation_view x;                           ///< as for a product
+    float const* bias = nullptr;                 ///< w.rows values, or null
+    activation_view out;                         ///< x.rows by w.rows: as for a gated layer
+    activation function = activation::gelu_tanh; ///< any but swiglu_clamped
 };
 
 /// The products of one instruction set. Every version gives the same bits.
@@ -44,6 +67,8 @@ struct product_table {
     /// As `product`. A block of 32 outputs is made by one worker, which quantises it. If out.q8, out.cols is a multiple
     /// of 32.
     void (*gated)(gated_args const& args, share part);
+    /// As `gated`.
+    void (*activated)(activated_args const& args, share part);
     /// Quantises a row of `cols` values (a multiple of 32) to 8 bits, block by block of 32. With `amax` the greatest
     /// magnitude: scale = amax / 127, q = x * (1 / scale) to the nearest integer, ties to even, within -127 ... 127,
     /// and sum = scale * float(sum of q). A block with amax below 2^-100 becomes zeros with scale 0; one with an

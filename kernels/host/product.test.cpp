@@ -1,3 +1,4 @@
+#include <plait/kernels/host/gate.hpp>
 #include <plait/kernels/host/product.hpp>
 
 #include <plait/kernels/host/math.hpp>
@@ -189,6 +190,54 @@ buffer<float> multiply(isa set, weight_view const& w, activation_view const& x, 
 buffer<float> rows_of(buffer<float> const& all, std::int64_t first, std::int64_t count, std::int64_t width)
 {
     return {all.begin() + first * width, all.begin() + (first + count) * width};
+}
+
+constexpr activation functions[] = {activation::silu, activation::gelu_tanh,    activation::gelu_erf,
+                                    activation::relu, activation::relu_squared, activation::swiglu_clamped};
+
+float relu(float x)
+{
+    return 0 > x ? 0.0f : x;
+}
+
+/// Of a function that has one argument.
+float activated(activation function, float x)
+{
+    switch (function) {
+    case activation::silu:
+        return silu(x);
+    case activation::gelu_tanh:
+        return gelu_tanh(x);
+    case activation::gelu_erf:
+        return gelu_erf(x);
+    case activation::relu:
+        return relu(x);
+    case activation::relu_squared:
+        return relu(x) * relu(x);
+    case activation::swiglu_clamped:
+        break;
+    }
+    return x;
+}
+
+/// With alpha 1.702 and limit 0.5.
+float clamped_swiglu(float gate, float up)
+{
+    float g = std::min(gate, 0.5f);
+    float u = std::clamp(up, -0.5f, 0.5f);
+    return g / (1.0f + host::exp(-(1.702f * g))) * (u + 1.0f);
+}
+
+/// Calls f with the functions of an instruction set.
+template<class F>
+void with_set(isa set, F f)
+{
+#if defined(__x86_64__)
+    if (set == isa::avx512) return f(avx512::gate, avx512::activate);
+    if (set == isa::avx2) return f(avx2::gate, avx2::activate);
+#endif
+    (void)set;
+    f(scalar::gate, scalar::activate);
 }
 
 struct shape {
@@ -430,6 +479,43 @@ TEST_CASE("a residual is added last, in place too, and nothing outside the outpu
         }
 }
 
+TEST_CASE("an output is scaled with its bias, and joins a scaled residual, each operation rounded")
+{
+    std::int64_t const rows = 37, tokens = 18;
+    auto bias = random_activations(1, rows, 30).f32;
+    auto residual = random_activations(tokens, rows, 31).f32;
+    for (auto format : formats) {
+        CAPTURE(name(format));
+        matrix w(format, rows, 64, 32u);
+        auto x = random_activations(tokens, 64, 33);
+        auto plain = multiply(isa::scalar, w.view, x.view(format, 0, tokens));
+        for (bool with_bias : {false, true})
+            for (bool with_residual : {false, true}) {
+                buffer<float> expected(plain.size());
+                for (std::size_t i = 0; i < plain.size(); ++i) {
+                    float value = with_bias ? plain[i] + bias[i % at(rows)] : plain[i];
+                    value = 0.3f * value;
+                    expected[i] = with_residual ? 1.9f * residual[i] + value : value;
+                }
+                for (auto set : available_isas())
+                    for (unsigned workers : {1u, 4u}) {
+                        auto out = residual;
+                        product_args args;
+                        args.w = w.view;
+                        args.x = x.view(format, 0, tokens);
+                        args.out = out.data();
+                        args.out_stride = rows;
+                        args.residual = with_residual ? out.data() : nullptr;
+                        args.bias = with_bias ? bias.data() : nullptr;
+                        args.scale = 0.3f;
+                        args.residual_scale = 1.9f;
+                        run(products(set).product, args, workers);
+                        CHECK_MESSAGE(bytes_equal(out, expected), name(set));
+                    }
+            }
+    }
+}
+
 TEST_CASE("no tokens and no rows are no work")
 {
     for (auto set : available_isas()) {
@@ -448,41 +534,155 @@ TEST_CASE("a gated layer is its two products, the activation and the quantisatio
     };
     test_case const cases[] = {{32, 32, 1}, {96, 64, 9}, {160, 96, 33}, {64, 576, 64}};
     for (auto format : formats)
-        for (auto [hidden, cols, tokens] : cases)
-            for (auto function : {activation::silu, activation::gelu_tanh}) {
-                CAPTURE(name(format));
-                CAPTURE(hidden);
-                auto gate_file = random_file(format, hidden, cols, 14), up_file = random_file(format, hidden, cols, 15);
-                matrix gate(format, hidden, cols, gate_file.data()), up(format, hidden, cols, up_file.data());
-                buffer<std::byte> panels(2 * packed_bytes(format, hidden, cols));
-                pack_rows(format, format, hidden, cols, gate_file.data(), panels.data(), 0, {2, 0});
-                pack_rows(format, format, hidden, cols, up_file.data(), panels.data(), 0, {2, 1});
-                auto x = random_activations(tokens, cols, 16);
-                auto view = x.view(format, 0, tokens);
-
-                activations expected(tokens, hidden);
-                auto g = multiply(isa::scalar, gate.view, view), u = multiply(isa::scalar, up.view, view);
-                for (std::size_t i = 0; i < g.size(); ++i) {
-                    auto activated = function == activation::silu ? silu(g[i]) : gelu_tanh(g[i]);
-                    expected.f32[i] = activated * u[i];
-                }
-                expected.quantise();
-
-                for (auto set : available_isas())
-                    for (unsigned workers : {1u, 2u, 5u}) {
-                        activations out(tokens, hidden);
-                        gated_args args;
-                        args.gate_up = {format, 2 * hidden, cols, panels.data()};
-                        args.x = view;
-                        args.out = {tokens, hidden, out.f32.data(), out.q8.data(), out.scales.data(), out.sums.data()};
-                        args.function = function;
-                        run(products(set).gated, args, workers);
-                        CHECK(bytes_equal(out.f32, expected.f32));
-                        CHECK(bytes_equal(out.q8, expected.q8));
-                        CHECK(bytes_equal(out.scales, expected.scales));
-                        CHECK(bytes_equal(out.sums, expected.sums));
+        for (auto [hidden, cols, tokens] : cases) {
+            auto gate_file = random_file(format, hidden, cols, 14), up_file = random_file(format, hidden, cols, 15);
+            matrix gate(format, hidden, cols, gate_file.data()), up(format, hidden, cols, up_file.data());
+            buffer<std::byte> panels(2 * packed_bytes(format, hidden, cols));
+            pack_rows(format, format, hidden, cols, gate_file.data(), panels.data(), 0, {2, 0});
+            pack_rows(format, format, hidden, cols, up_file.data(), panels.data(), 0, {2, 1});
+            auto x = random_activations(tokens, cols, 16);
+            auto view = x.view(format, 0, tokens);
+            auto const gates = multiply(isa::scalar, gate.view, view), ups = multiply(isa::scalar, up.view, view);
+            auto biases = random_activations(2, hidden, 17).f32;
+            for (auto function : functions)
+                for (bool with_bias : {false, true}) {
+                    CAPTURE(name(format));
+                    CAPTURE(hidden);
+                    CAPTURE(static_cast<int>(function));
+                    activations expected(tokens, hidden);
+                    for (std::size_t i = 0; i < gates.size(); ++i) {
+                        auto column = i % at(hidden);
+                        auto g = with_bias ? gates[i] + biases[column] : gates[i];
+                        auto u = with_bias ? ups[i] + biases[at(hidden) + column] : ups[i];
+                        expected.f32[i] =
+                            function == activation::swiglu_clamped ? clamped_swiglu(g, u) : activated(function, g) * u;
                     }
+                    expected.quantise();
+
+                    for (auto set : available_isas())
+                        for (unsigned workers : {1u, 2u, 5u}) {
+                            activations out(tokens, hidden);
+                            gated_args args;
+                            args.gate_up = {format, 2 * hidden, cols, panels.data()};
+                            args.x = view;
+                            args.out = {tokens,         hidden, out.f32.data(), out.q8.data(), out.scales.data(),
+                                        out.sums.data()};
+                            args.function = function;
+                            args.gate_bias = with_bias ? biases.data() : nullptr;
+                            args.up_bias = with_bias ? biases.data() + hidden : nullptr;
+                            args.alpha = 1.702f;
+                            args.limit = 0.5f;
+                            run(products(set).gated, args, workers);
+                            CHECK(bytes_equal(out.f32, expected.f32));
+                            CHECK(bytes_equal(out.q8, expected.q8));
+                            CHECK(bytes_equal(out.scales, expected.scales));
+                            CHECK(bytes_equal(out.sums, expected.sums));
+                        }
+                }
+        }
+}
+
+TEST_CASE("a layer without a gate is its product, the activation and the quantisation")
+{
+    for (auto format : formats)
+        for (std::int64_t rows : {32, 96, 160})
+            for (std::int64_t tokens : {1, 20}) {
+                matrix w(format, rows, 64, 34u);
+                auto x = random_activations(tokens, 64, 35);
+                auto bias = random_activations(1, rows, 36).f32;
+                auto const plain = multiply(isa::scalar, w.view, x.view(format, 0, tokens));
+                for (auto function : functions) {
+                    if (function == activation::swiglu_clamped) continue;
+                    CAPTURE(name(format));
+                    CAPTURE(static_cast<int>(function));
+                    bool const with_bias = function != activation::gelu_tanh;
+                    activations expected(tokens, rows);
+                    for (std::size_t i = 0; i < plain.size(); ++i)
+                        expected.f32[i] = activated(function, with_bias ? plain[i] + bias[i % at(rows)] : plain[i]);
+                    expected.quantise();
+                    for (auto set : available_isas())
+                        for (unsigned workers : {1u, 3u}) {
+                            activations out(tokens, rows);
+                            activated_args args;
+                            args.w = w.view;
+                            args.x = x.view(format, 0, tokens);
+                            args.bias = with_bias ? bias.data() : nullptr;
+                            args.out = {tokens,         rows, out.f32.data(), out.q8.data(), out.scales.data(),
+                                        out.sums.data()};
+                            args.function = function;
+                            run(products(set).activated, args, workers);
+                            CHECK(bytes_equal(out.f32, expected.f32));
+                            CHECK(bytes_equal(out.q8, expected.q8));
+                            CHECK(bytes_equal(out.scales, expected.scales));
+                            CHECK(bytes_equal(out.sums, expected.sums));
+                        }
+                }
             }
+}
+
+TEST_CASE("a layer without a gate writes any number of outputs as F32 and nothing beyond")
+{
+    for (std::int64_t rows : {1, 15, 33, 50}) {
+        matrix w(weight_format::f16, rows, 24, 37u);
+        auto x = random_activations(5, 24, 38);
+        auto bias = random_activations(1, rows, 39).f32;
+        auto expected = multiply(isa::scalar, w.view, x.view(weight_format::f16, 0, 5));
+        for (std::size_t i = 0; i < expected.size(); ++i)
+            expected[i] = relu(expected[i] + bias[i % at(rows)]);
+        expected.push_back(7.0f);
+        for (auto set : available_isas()) {
+            buffer<float> out(expected.size(), 7.0f);
+            activated_args args;
+            args.w = w.view;
+            args.x = x.view(weight_format::f16, 0, 5);
+            args.bias = bias.data();
+            args.out.rows = 5;
+            args.out.cols = rows;
+            args.out.f32 = out.data();
+            args.function = activation::relu;
+            run(products(set).activated, args, 2);
+            CHECK(bytes_equal(out, expected));
+        }
+    }
+}
+
+TEST_CASE("activations have the same bits in every instruction set for numbers of any size")
+{
+    std::mt19937 random(40);
+    for (int round = 0; round < 2000; ++round) {
+        float gate[16], up[16];
+        for (auto* values : {gate, up})
+            for (int i = 0; i < 16; ++i)
+                values[i] = std::ldexp(static_cast<float>(static_cast<int>(random() % 20001) - 10000),
+                                       static_cast<int>(random() % 60) - 40);
+        if (round == 0) gate[0] = -0.0f, gate[1] = 0.0f, up[1] = -0.0f;
+        for (auto function : functions) {
+            gating const how = {function, 1.702f, 7.0f};
+            float expected[2][16];
+            scalar::gate(how, gate, up, expected[0]);
+            scalar::activate(function, gate, expected[1]);
+            int wrong = 0;
+            for (auto set : available_isas()) {
+                float out[2][16] = {};
+                with_set(set, [&](auto gate_of, auto activate) {
+                    gate_of(how, gate, up, out[0]);
+                    activate(function, gate, out[1]);
+                });
+                wrong += std::memcmp(out, expected, sizeof out) != 0;
+            }
+            REQUIRE(wrong == 0);
+        }
+    }
+}
+
+TEST_CASE("the clamped SwiGLU cuts the gate above and the up projection on both sides")
+{
+    float gate[16] = {9, -9, 1}, up[16] = {9, -9, 0.5f}, out[16];
+    scalar::gate({activation::swiglu_clamped, 1.702f, 7.0f}, gate, up, out);
+    auto expected = [](double g, double u) { return g / (1 + std::exp(-1.702 * g)) * (u + 1); };
+    CHECK(out[0] == doctest::Approx(expected(7, 7)));
+    CHECK(out[1] == doctest::Approx(expected(-9, -7)));
+    CHECK(out[2] == doctest::Approx(expected(1, 0.5)));
 }
 
 TEST_CASE("a gated layer of any width writes F32")

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <plait/kernels/host/gate.hpp>
 #include <plait/kernels/host/product.hpp>
 
 /// What an instruction set provides to product.cpp, which splits the work, arranges the activations and calls these.
@@ -34,7 +35,10 @@ struct tile_args {
     activation_tile x;
     float* out = nullptr; ///< of the first row and the tile's first token
     std::int64_t out_stride = 0;
-    float const* residual = nullptr;
+    float const* residual = nullptr; ///< laid out like `out`
+    float const* bias = nullptr;     ///< of the first row
+    float scale = 1;
+    float residual_scale = 1;
 };
 
 /// Where `arrange` writes; sizes as in activation_tile. `scales` and `sums` may be null: the caller reads them
@@ -55,8 +59,8 @@ struct product_kernels {
     /// bias = -offset * (sum of q8).
     void (*arrange)(activation_view const& x, std::int64_t first, int tokens, int offset, arrange_target const& to);
     void (*quantise_row)(float const*, std::int64_t, std::int8_t*, float*, float*);
-    /// act(gate) * up for 16 values.
-    void (*gate)(activation function, float const* gate, float const* up, float* out);
+    gate_kernel gate;
+    activate_kernel activate;
 };
 
 product_kernels const& scalar_product_kernels() noexcept;

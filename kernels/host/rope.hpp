@@ -1,5 +1,6 @@
 #pragma once
 
+#include <plait/kernels/host/norm.hpp>
 #include <plait/kernels/paged_kv.hpp>
 #include <plait/streams/share.hpp>
 
@@ -13,6 +14,10 @@ namespace plait::host {
 enum class rope_style : std::uint8_t {
     pairs,  ///< 2i and 2i + 1 (the original; GGUF's llama)
     halves, ///< i and i + dims / 2 (NeoX, Hugging Face)
+    /// The first 2 * dims numbers as two heads of `halves`. At position p the first is turned by min(p, e), the second
+    /// by p - min(p, e), where e = max(0, chunk.prefix - 1): 2D positions as ChatGLM-6B has them (Du et al.,
+    /// arXiv:2103.10360), whose prefix is all of the prompt but its last token.
+    two_halves,
 };
 
 /// Cosines and sines of `positions` x `dims / 2` angles. Does not own its memory. `dims` 0: no rotation.
@@ -52,7 +57,7 @@ std::vector<double> rope_frequencies(std::int64_t dims, double base);
 /// Rotation of (a, b) by (c, s): a' = fma(a, c, b * -s), b' = fma(b, c, a * s).
 /// `q8` stores q = x * (127 / max|x|) to the nearest integer, ties to even, and the scale max|x| / 127. A head whose
 /// max|x| is below 2^-100 becomes zeros with scale 0, one with an infinity or a NaN zeros with scale NaN.
-/// The order of the norm's sum is that of `rms_norm`.
+/// The norm is norm_args', over a head.
 struct rope_args {
     float* qkv = nullptr;    ///< rows x (heads + 2 kv_heads) * head_dim: queries, keys, values
     std::int64_t stride = 0; ///< floats from one row to the next
@@ -60,13 +65,43 @@ struct rope_args {
     paged_kv kv; ///< kv_heads, head_dim, and where keys and values go
     rope_view rope;
     rope_style style = rope_style::pairs;
-    float const* query_norm = nullptr; ///< weights of an RMS norm of each query head (head_dim values), or null
+    float const* query_norm = nullptr; ///< weights of a norm of each query head (head_dim values), or null: no norm
     float const* key_norm = nullptr;
+    norm_kind norm = norm_kind::rms;
+    bool norm_per_head_weights = false; ///< each head has its own: heads x head_dim and kv_heads x head_dim values
     float norm_eps = 0;
     std::span<sequence_chunk const> chunks;
-    /// The position for the angles of each row, or null: the row's position in its sequence.
+    /// The position for the angles of each row, or null: the row's position in its sequence. A position's angles are
+    /// row position + chunk.rope_table_offset of the table.
     std::int32_t const* rope_positions = nullptr;
 };
+
+/// The rows of the table that turn a row of a chunk; the second is two_halves'.
+struct rope_rows {
+    std::int64_t first;
+    std::int64_t second;
+};
+
+static inline rope_rows rope_rows_of(rope_args const& args, sequence_chunk const& chunk, std::int64_t row) noexcept
+{
+    std::int64_t position =
+        args.rope_positions ? args.rope_positions[row] : std::int64_t{chunk.first_position} + row - chunk.first_row;
+    std::int64_t first = position;
+    if (args.style == rope_style::two_halves) {
+        std::int64_t const last = chunk.prefix > 1 ? chunk.prefix - 1 : 0;
+        first = position < last ? position : last;
+    }
+    return {first + chunk.rope_table_offset, position - first + chunk.rope_table_offset};
+}
+
+/// The weights of a head's norm, or null. Key heads count on from the query heads.
+static inline float const* head_norm(rope_args const& args, std::int64_t head) noexcept
+{
+    bool const query = head < args.heads;
+    auto const* weight = query ? args.query_norm : args.key_norm;
+    if (!weight || !args.norm_per_head_weights) return weight;
+    return weight + (query ? head : head - args.heads) * args.kv.head_dim;
+}
 
 /// What `q8` multiplies a head by, and the scale that it stores.
 struct q8_head_range {

@@ -3,6 +3,7 @@
 #include <plait/kernels/host/numbers.hpp>
 #include <plait/tests/support/host_kernels.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <doctest/doctest.h>
 
@@ -20,6 +21,8 @@ struct shape {
     kv_type type = kv_type::f16;
     rope_style style = rope_style::pairs;
     bool norms = false;
+    norm_kind norm = norm_kind::rms;
+    bool own_weights = false; ///< of each head
 };
 
 constexpr std::int32_t rows = 45;
@@ -27,7 +30,9 @@ constexpr std::int32_t page_count = 8;
 std::int32_t const first_pages[] = {6, 2};
 std::int32_t const second_pages[] = {1, 7, 0};
 // Rows 0 to 21 are positions 3 to 24 of one sequence, rows 22 to 44 positions 15 to 37 of another.
-sequence_chunk const chunks[] = {{0, 22, 3, first_pages}, {22, 23, 15, second_pages}};
+// Both have a prefix, for the styles that ask; the second has a part of the table to itself.
+constexpr std::int32_t second_angles = 40;
+sequence_chunk const chunks[] = {{0, 22, 3, first_pages, 9}, {22, 23, 15, second_pages, 20, second_angles}};
 
 struct result {
     buffer<float> qkv;
@@ -37,10 +42,10 @@ struct result {
 struct problem {
     shape s;
     std::size_t width = static_cast<std::size_t>((s.heads + 2 * s.kv_heads) * s.dims);
-    rope_table table{rope_frequencies(s.rope_dims, 1e4), 64};
+    rope_table table{rope_frequencies(s.rope_dims, 1e4), 80};
     buffer<float> qkv = random_floats(rows * width, 11);
-    buffer<float> query_norm = random_floats(static_cast<std::size_t>(s.dims), 12);
-    buffer<float> key_norm = random_floats(static_cast<std::size_t>(s.dims), 13);
+    buffer<float> query_norm = random_floats(static_cast<std::size_t>(s.heads * s.dims), 12);
+    buffer<float> key_norm = random_floats(static_cast<std::size_t>(s.kv_heads * s.dims), 13);
 
     result run(isa set, unsigned workers) const
     {
@@ -55,6 +60,8 @@ struct problem {
         if (s.norms) {
             args.query_norm = query_norm.data();
             args.key_norm = key_norm.data();
+            args.norm = s.norm;
+            args.norm_per_head_weights = s.own_weights;
             args.norm_eps = 1e-6f;
         }
         args.chunks = chunks;
@@ -72,6 +79,10 @@ std::vector<shape> shapes()
             all.push_back({4, 2, 80, 20, type, style, true});
             all.push_back({2, 2, 20, 10, type, style});
             all.push_back({1, 1, 32, 0, type, style});
+            all.push_back({2, 1, 48, 48, type, style, true, norm_kind::layer});
+            all.push_back({4, 2, 20, 20, type, style, true, norm_kind::layer, true});
+            all.push_back({3, 3, 64, 32, type, rope_style::two_halves, style == rope_style::pairs});
+            all.push_back({2, 1, 20, 10, type, rope_style::two_halves});
         }
     return all;
 }
@@ -92,26 +103,55 @@ TEST_CASE("rotation turns each pair by position times frequency and passes the o
                               static_cast<std::size_t>(head * s.dims);
                     std::vector<double> x(p.qkv.begin() + static_cast<std::ptrdiff_t>(at),
                                           p.qkv.begin() + static_cast<std::ptrdiff_t>(at) + s.dims);
+                    bool const query = head < s.heads;
                     if (s.norms && head < s.heads + s.kv_heads) {
-                        double sum = 0;
+                        auto const* weight = (query ? p.query_norm : p.key_norm).data();
+                        if (s.own_weights) weight += (query ? head : head - s.heads) * s.dims;
+                        double mean = 0, sum = 0;
                         for (double v : x)
-                            sum += v * v;
+                            mean += s.norm == norm_kind::layer ? v / s.dims : 0;
+                        for (double v : x)
+                            sum += (v - mean) * (v - mean);
                         for (std::size_t d = 0; d < x.size(); ++d)
-                            x[d] *= (head < s.heads ? p.query_norm : p.key_norm)[d] /
-                                    std::sqrt(sum / static_cast<double>(s.dims) + 1e-6);
+                            x[d] = (x[d] - mean) * weight[d] / std::sqrt(sum / s.dims + 1e-6);
                     }
-                    for (std::size_t i = 0; head < s.heads + s.kv_heads && i < frequencies.size(); ++i) {
-                        auto a = s.style == rope_style::pairs ? 2 * i : i;
-                        auto b = s.style == rope_style::pairs ? 2 * i + 1 : i + frequencies.size();
-                        double angle = (chunk.first_position + r) * frequencies[i];
-                        double turned = x[a] * std::cos(angle) - x[b] * std::sin(angle);
-                        x[b] = x[a] * std::sin(angle) + x[b] * std::cos(angle);
-                        x[a] = turned;
+                    auto turn = [&](std::size_t first, std::int32_t position) {
+                        for (std::size_t i = 0; i < frequencies.size(); ++i) {
+                            bool const pairs = s.style == rope_style::pairs;
+                            auto a = first + (pairs ? 2 * i : i);
+                            auto b = first + (pairs ? 2 * i + 1 : i + frequencies.size());
+                            double angle = (position + chunk.rope_table_offset) * frequencies[i];
+                            double turned = x[a] * std::cos(angle) - x[b] * std::sin(angle);
+                            x[b] = x[a] * std::sin(angle) + x[b] * std::cos(angle);
+                            x[a] = turned;
+                        }
+                    };
+                    auto position = chunk.first_position + r;
+                    if (head >= s.heads + s.kv_heads) {
+                        // values stay as they are
+                    } else if (s.style == rope_style::two_halves) {
+                        turn(0, std::min(position, chunk.prefix - 1));
+                        turn(2 * frequencies.size(), std::max(0, position - (chunk.prefix - 1)));
+                    } else {
+                        turn(0, position);
                     }
                     for (std::size_t d = 0; d < x.size(); ++d)
                         worst = std::max(worst, std::fabs(out[at + d] - x[d]));
                 }
-        CHECK(worst < 2e-6);
+        CHECK(worst < 4e-6);
+    }
+}
+
+TEST_CASE("two-dimensional positions are those of ChatGLM-6B: up to the prompt's last but one, then by blocks")
+{
+    // A prompt of three tokens: positions 0, 1, 1, 1 and blocks 0, 0, 1, 2.
+    sequence_chunk const chunk{5, 4, 0, nullptr, 2};
+    rope_args args;
+    args.style = rope_style::two_halves;
+    std::int64_t const first[] = {0, 1, 1, 1}, second[] = {0, 0, 1, 2};
+    for (std::int64_t r = 0; r < 4; ++r) {
+        CHECK(rope_rows_of(args, chunk, 5 + r).first == first[r]);
+        CHECK(rope_rows_of(args, chunk, 5 + r).second == second[r]);
     }
 }
 

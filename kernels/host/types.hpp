@@ -40,7 +40,7 @@ struct weight_view {
 /// The input of a product: `rows` tokens by `cols` features, row-major, in F32, or quantised per row and block of 32:
 /// value = scale * q8. `sums` is scale * (sum of the block's q8), which the minima and offsets of the 4-bit formats
 /// need. Pointers that an operation does not want are null. Does not own its memory; all pointers are 64-byte aligned,
-/// but those of a slice of columns, which a product takes and nothing else.
+/// but those of a slice of columns, which a product takes and a norm makes and nothing else does.
 struct activation_view {
     std::int64_t rows = 0;
     std::int64_t cols = 0;
@@ -48,7 +48,8 @@ struct activation_view {
     std::int8_t* q8 = nullptr;
     float* scales = nullptr; ///< rows x cols/32
     float* sums = nullptr;   ///< rows x cols/32
-    std::int64_t stride = 0; ///< of a slice: features from a row to the next, a multiple of 32; 0: cols
+    /// Of a slice: features from a row to the next, a multiple of 32 where `q8` is one; 0: cols.
+    std::int64_t stride = 0;
 
     std::int64_t row_features() const noexcept { return stride != 0 ? stride : cols; }
 };

@@ -73,9 +73,19 @@ struct lanes {
     {
         return {_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
     }
+    /// a > b ? a : b in each lane.
     static vector max(vector a, vector b) noexcept
     {
         return {_mm256_max_ps(a.low, b.low), _mm256_max_ps(a.high, b.high)};
+    }
+    /// a < b ? a : b in each lane.
+    static vector min(vector a, vector b) noexcept
+    {
+        return {_mm256_min_ps(a.low, b.low), _mm256_min_ps(a.high, b.high)};
+    }
+    static vector div(vector a, vector b) noexcept
+    {
+        return {_mm256_div_ps(a.low, b.low), _mm256_div_ps(a.high, b.high)};
     }
     static vector negate(vector a) noexcept
     {
@@ -90,6 +100,9 @@ struct lanes {
     static vector exp(vector a) noexcept { return {host::exp(a.low), host::exp(a.high)}; }
     static vector log(vector a) noexcept { return {host::log(a.low), host::log(a.high)}; }
     static vector tanh(vector a) noexcept { return {host::tanh(a.low), host::tanh(a.high)}; }
+    static vector silu(vector a) noexcept { return {host::silu(a.low), host::silu(a.high)}; }
+    static vector gelu_tanh(vector a) noexcept { return {host::gelu_tanh(a.low), host::gelu_tanh(a.high)}; }
+    static vector gelu_erf(vector a) noexcept { return {host::gelu_erf(a.low), host::gelu_erf(a.high)}; }
 
     /// Swaps lanes 2i and 2i + 1.
     static vector swap_pairs(vector v) noexcept

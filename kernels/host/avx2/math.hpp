@@ -70,6 +70,24 @@ static inline __m256 tanh(__m256 x) noexcept
     return _mm256_blendv_ps(y, x, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
 }
 
+static inline __m256 erf(__m256 x) noexcept
+{
+    auto const sign = _mm256_set1_ps(-0.0f);
+    auto z = _mm256_mul_ps(x, x);
+    auto p = _mm256_set1_ps(math::erf_poly[0]);
+    for (int i = 1; i < 7; ++i)
+        p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(math::erf_poly[i]));
+    auto small = _mm256_fmadd_ps(p, x, x);
+    auto magnitude = _mm256_andnot_ps(sign, x);
+    auto t = _mm256_min_ps(magnitude, _mm256_set1_ps(math::erf_most));
+    p = _mm256_set1_ps(math::erfc_log_poly[0]);
+    for (int i = 1; i < 7; ++i)
+        p = _mm256_fmadd_ps(p, t, _mm256_set1_ps(math::erfc_log_poly[i]));
+    auto large = _mm256_or_ps(_mm256_sub_ps(_mm256_set1_ps(1.0f), exp(p)), _mm256_and_ps(x, sign));
+    auto y = _mm256_blendv_ps(large, small, _mm256_cmp_ps(magnitude, _mm256_set1_ps(math::erf_small), _CMP_LT_OQ));
+    return _mm256_blendv_ps(y, x, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+}
+
 static inline __m256 silu(__m256 x) noexcept
 {
     auto minus = _mm256_xor_ps(x, _mm256_set1_ps(-0.0f));
@@ -82,6 +100,12 @@ static inline __m256 gelu_tanh(__m256 x) noexcept
         _mm256_fmadd_ps(_mm256_set1_ps(math::gelu_cubic), _mm256_mul_ps(x, x), _mm256_set1_ps(math::gelu_linear));
     auto minus = _mm256_xor_ps(_mm256_mul_ps(x, inner), _mm256_set1_ps(-0.0f));
     return _mm256_div_ps(x, _mm256_add_ps(_mm256_set1_ps(1.0f), exp(minus)));
+}
+
+static inline __m256 gelu_erf(__m256 x) noexcept
+{
+    auto sum = _mm256_add_ps(_mm256_set1_ps(1.0f), erf(_mm256_mul_ps(x, _mm256_set1_ps(math::sqrt_half))));
+    return _mm256_mul_ps(_mm256_mul_ps(x, _mm256_set1_ps(0.5f)), sum);
 }
 
 } // namespace plait::host

@@ -3,9 +3,9 @@
 
 namespace plait::host::avx2 {
 
-void rms_norm(rms_norm_args const& args, share part)
+void norm(norm_args const& args, share part)
 {
-    wide::rms_norm<lanes>(args, part, products(isa::avx2));
+    wide::norm<lanes>(args, part, products(isa::avx2));
 }
 
 } // namespace plait::host::avx2

@@ -1,6 +1,5 @@
 // The products for AVX2: a panel's 16 rows are two registers of eight.
 
-#include <plait/kernels/host/avx2/math.hpp>
 #include <plait/kernels/host/product_kernels.hpp>
 
 #include <immintrin.h>
@@ -37,18 +36,24 @@ inline void prefetch(std::byte const* from) noexcept
     _mm_prefetch(reinterpret_cast<char const*>(from), _MM_HINT_T0);
 }
 
-/// Adds the residual and stores eight outputs of a token; `rows` of them are wanted.
-inline void finish(tile_args const& a, std::int64_t at, std::int64_t rows, __m256 value) noexcept
+/// Makes outputs of eight sums (product_args) of a token, rows `row` and up, and stores those that are wanted.
+inline void finish(tile_args const& a, int token, std::int64_t row, __m256 value) noexcept
 {
-    if (rows >= lanes) {
-        if (a.residual) value = _mm256_add_ps(_mm256_loadu_ps(a.residual + at), value);
+    auto const rows = a.rows - row;
+    if (rows <= 0) return;
+    bool const whole = rows >= lanes;
+    auto const mask = _mm256_cmpgt_epi32(_mm256_set1_epi32(whole ? lanes : static_cast<int>(rows)),
+                                         _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    auto load = [&](float const* from) { return whole ? _mm256_loadu_ps(from) : _mm256_maskload_ps(from, mask); };
+    auto const at = token * a.out_stride + row;
+    if (a.bias) value = _mm256_add_ps(value, load(a.bias + row));
+    value = _mm256_mul_ps(_mm256_set1_ps(a.scale), value);
+    if (a.residual)
+        value = _mm256_add_ps(_mm256_mul_ps(_mm256_set1_ps(a.residual_scale), load(a.residual + at)), value);
+    if (whole)
         _mm256_storeu_ps(a.out + at, value);
-    } else if (rows > 0) {
-        auto mask =
-            _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(rows)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-        if (a.residual) value = _mm256_add_ps(_mm256_maskload_ps(a.residual + at, mask), value);
+    else
         _mm256_maskstore_ps(a.out + at, mask, value);
-    }
 }
 
 /// How far ahead of their use weights are asked for: what memory delivers within its latency, and past a page's end,
@@ -138,10 +143,8 @@ void multiply_blocks(tile_args const& a) noexcept
             q8 += Tokens * block_columns;
         }
         for (int half = 0; half < 2; ++half)
-            for (int t = 0; t < Tokens; ++t) {
-                auto row = p * panel_rows + half * lanes;
-                finish(a, t * a.out_stride + row, a.rows - row, acc[half][t]);
-            }
+            for (int t = 0; t < Tokens; ++t)
+                finish(a, t, p * panel_rows + half * lanes, acc[half][t]);
     }
 }
 
@@ -180,10 +183,8 @@ inline void multiply_columns(tile_args const& a, std::int64_t p) noexcept
         }
     }
     for (int i = 0; i < Panels * 2; ++i)
-        for (int t = 0; t < Tokens; ++t) {
-            auto row = (p + i / 2) * panel_rows + i % 2 * lanes;
-            finish(a, t * a.out_stride + row, a.rows - row, acc[i][t]);
-        }
+        for (int t = 0; t < Tokens; ++t)
+            finish(a, t, (p + i / 2) * panel_rows + i % 2 * lanes, acc[i][t]);
 }
 
 template<weight_format Format, int Tokens>
@@ -274,22 +275,14 @@ void quantise_row(float const* x, std::int64_t cols, std::int8_t* q8, float* sca
     }
 }
 
-void gate(activation function, float const* gate, float const* up, float* out) noexcept
-{
-    for (int i = 0; i < 16; i += lanes) {
-        auto g = _mm256_loadu_ps(gate + i);
-        auto value = function == activation::silu ? silu(g) : gelu_tanh(g);
-        _mm256_storeu_ps(out + i, _mm256_mul_ps(value, _mm256_loadu_ps(up + i)));
-    }
-}
-
 constexpr product_kernels kernels = {{most_tile_f, most_tile_f, most_tile_f, 3, most_tile, most_tile},
                                      {multiply<weight_format::f32>, multiply<weight_format::f16>,
                                       multiply<weight_format::bf16>, multiply<weight_format::q4_0>,
                                       multiply<weight_format::q4_1>, multiply<weight_format::q8_0>},
                                      arrange,
                                      quantise_row,
-                                     gate};
+                                     avx2::gate,
+                                     avx2::activate};
 
 } // namespace
 

@@ -42,12 +42,19 @@ struct lanes {
     static vector sub(vector a, vector b) noexcept { return _mm512_sub_ps(a, b); }
     static vector mul(vector a, vector b) noexcept { return _mm512_mul_ps(a, b); }
     static vector fma(vector a, vector b, vector c) noexcept { return _mm512_fmadd_ps(a, b, c); }
+    /// a > b ? a : b in each lane.
     static vector max(vector a, vector b) noexcept { return _mm512_max_ps(a, b); }
+    /// a < b ? a : b in each lane.
+    static vector min(vector a, vector b) noexcept { return _mm512_min_ps(a, b); }
+    static vector div(vector a, vector b) noexcept { return _mm512_div_ps(a, b); }
     static vector negate(vector a) noexcept { return _mm512_xor_ps(a, set(-0.0f)); }
     static vector magnitude(vector a) noexcept { return _mm512_abs_ps(a); }
     static vector exp(vector a) noexcept { return host::exp(a); }
     static vector log(vector a) noexcept { return host::log(a); }
     static vector tanh(vector a) noexcept { return host::tanh(a); }
+    static vector silu(vector a) noexcept { return host::silu(a); }
+    static vector gelu_tanh(vector a) noexcept { return host::gelu_tanh(a); }
+    static vector gelu_erf(vector a) noexcept { return host::gelu_erf(a); }
 
     /// Swaps lanes 2i and 2i + 1.
     static vector swap_pairs(vector v) noexcept { return _mm512_permute_ps(v, 0b10110001); }

@@ -68,6 +68,25 @@ static inline __m512 tanh(__m512 x) noexcept
     return _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), x);
 }
 
+static inline __m512 erf(__m512 x) noexcept
+{
+    auto const sign = _mm512_set1_ps(-0.0f);
+    auto z = _mm512_mul_ps(x, x);
+    auto p = _mm512_set1_ps(math::erf_poly[0]);
+    for (int i = 1; i < 7; ++i)
+        p = _mm512_fmadd_ps(p, z, _mm512_set1_ps(math::erf_poly[i]));
+    auto small = _mm512_fmadd_ps(p, x, x);
+    auto magnitude = _mm512_andnot_ps(sign, x);
+    auto t = _mm512_min_ps(magnitude, _mm512_set1_ps(math::erf_most));
+    p = _mm512_set1_ps(math::erfc_log_poly[0]);
+    for (int i = 1; i < 7; ++i)
+        p = _mm512_fmadd_ps(p, t, _mm512_set1_ps(math::erfc_log_poly[i]));
+    auto large = _mm512_or_ps(_mm512_sub_ps(_mm512_set1_ps(1.0f), exp(p)), _mm512_and_ps(x, sign));
+    auto y =
+        _mm512_mask_mov_ps(large, _mm512_cmp_ps_mask(magnitude, _mm512_set1_ps(math::erf_small), _CMP_LT_OQ), small);
+    return _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), x);
+}
+
 static inline __m512 silu(__m512 x) noexcept
 {
     auto minus = _mm512_xor_ps(x, _mm512_set1_ps(-0.0f));
@@ -80,6 +99,12 @@ static inline __m512 gelu_tanh(__m512 x) noexcept
         _mm512_fmadd_ps(_mm512_set1_ps(math::gelu_cubic), _mm512_mul_ps(x, x), _mm512_set1_ps(math::gelu_linear));
     auto minus = _mm512_xor_ps(_mm512_mul_ps(x, inner), _mm512_set1_ps(-0.0f));
     return _mm512_div_ps(x, _mm512_add_ps(_mm512_set1_ps(1.0f), exp(minus)));
+}
+
+static inline __m512 gelu_erf(__m512 x) noexcept
+{
+    auto sum = _mm512_add_ps(_mm512_set1_ps(1.0f), erf(_mm512_mul_ps(x, _mm512_set1_ps(math::sqrt_half))));
+    return _mm512_mul_ps(_mm512_mul_ps(x, _mm512_set1_ps(0.5f)), sum);
 }
 
 } // namespace plait::host

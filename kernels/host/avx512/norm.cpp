@@ -3,9 +3,9 @@
 
 namespace plait::host::avx512 {
 
-void rms_norm(rms_norm_args const& args, share part)
+void norm(norm_args const& args, share part)
 {
-    wide::rms_norm<lanes>(args, part, products(isa::avx512));
+    wide::norm<lanes>(args, part, products(isa::avx512));
 }
 
 } // namespace plait::host::avx512

@@ -1,7 +1,6 @@
 // The products for AVX-512 with VNNI: a register holds one number of each of a panel's 16 rows.
 
 #include <plait/kernels/host/avx512/intrinsics.hpp>
-#include <plait/kernels/host/avx512/math.hpp>
 #include <plait/kernels/host/product_kernels.hpp>
 
 #include <limits>
@@ -38,7 +37,7 @@ inline void prefetch(std::byte const* from) noexcept
     _mm_prefetch(reinterpret_cast<char const*>(from), _MM_HINT_T0);
 }
 
-/// Adds the residual and stores the outputs of a panel for `Tokens` tokens.
+/// Makes outputs of the sums of a panel for `Tokens` tokens (product_args), and stores them.
 template<int Tokens>
 [[gnu::always_inline]] inline void finish(tile_args const& a, std::int64_t panel, __m512 const (&acc)[Tokens]) noexcept
 {
@@ -47,7 +46,11 @@ template<int Tokens>
     for (int t = 0; t < Tokens; ++t) {
         auto at = t * a.out_stride + panel * lanes;
         auto value = acc[t];
-        if (a.residual) value = _mm512_add_ps(_mm512_maskz_loadu_ps(mask, a.residual + at), value);
+        if (a.bias) value = _mm512_add_ps(value, _mm512_maskz_loadu_ps(mask, a.bias + panel * lanes));
+        value = _mm512_mul_ps(_mm512_set1_ps(a.scale), value);
+        if (a.residual)
+            value = _mm512_add_ps(
+                _mm512_mul_ps(_mm512_set1_ps(a.residual_scale), _mm512_maskz_loadu_ps(mask, a.residual + at)), value);
         _mm512_mask_storeu_ps(a.out + at, mask, value);
     }
 }
@@ -235,20 +238,14 @@ void quantise_row(float const* x, std::int64_t cols, std::int8_t* q8, float* sca
     }
 }
 
-void gate(activation function, float const* gate, float const* up, float* out) noexcept
-{
-    auto g = _mm512_loadu_ps(gate);
-    auto value = function == activation::silu ? silu(g) : gelu_tanh(g);
-    _mm512_storeu_ps(out, _mm512_mul_ps(value, _mm512_loadu_ps(up)));
-}
-
 constexpr product_kernels kernels = {{most_tile_f, most_tile_f, most_tile_f, most_tile, most_tile, most_tile},
                                      {multiply<weight_format::f32>, multiply<weight_format::f16>,
                                       multiply<weight_format::bf16>, multiply<weight_format::q4_0>,
                                       multiply<weight_format::q4_1>, multiply<weight_format::q8_0>},
                                      arrange,
                                      quantise_row,
-                                     gate};
+                                     avx512::gate,
+                                     avx512::activate};
 
 } // namespace
 

@@ -59,7 +59,9 @@ private:
     std::size_t offset_;
 };
 
-void attend(attention_args const& args, pages const& kv, float const* query, std::int64_t position, float* out)
+// Of a query at `position`, which sees keys below `end`.
+void attend(attention_args const& args, pages const& kv, float const* query, std::int64_t position, std::int64_t end,
+            float const* sink, float* out)
 {
     auto const dims = args.kv.head_dim;
     bool const scaled = args.kv.type == kv_type::q8;
@@ -68,9 +70,9 @@ void attend(attention_args const& args, pages const& kv, float const* query, std
     float largest = -math::infinity;
     float lanes[16] = {};
     std::fill(out, out + dims, 0.0f);
-    for (auto tile = first / attention_tile * attention_tile; tile <= position; tile += attention_tile) {
+    for (auto tile = first / attention_tile * attention_tile; tile < end; tile += attention_tile) {
         auto from = std::max(tile, first);
-        auto to = std::min(tile + attention_tile, position + 1);
+        auto to = std::min(tile + attention_tile, end);
         float scores[attention_tile];
         float previous = largest;
         for (auto k = from; k < to; ++k) {
@@ -96,7 +98,9 @@ void attend(attention_args const& args, pages const& kv, float const* query, std
                 out[d] = std::fma(weight, kv.value(k, d), out[d]);
         }
     }
-    float inverse = 1.0f / sum_lanes(lanes);
+    float sum = sum_lanes(lanes);
+    if (sink) sum = sum + exp(*sink - largest);
+    float inverse = 1.0f / sum;
     for (std::int64_t d = 0; d < dims; ++d)
         out[d] = out[d] * inverse;
 }
@@ -115,7 +119,9 @@ void attention(attention_args const& args, share part)
                 std::int64_t row = item.chunk->first_row + r;
                 auto at = row * args.out.cols + head * dims;
                 float* out = args.out.f32 ? args.out.f32 + at : reinterpret_cast<float*>(part.scratch.data());
-                attend(args, kv, args.queries + row * args.stride + head * dims, item.chunk->first_position + r, out);
+                auto position = item.chunk->first_position + r;
+                attend(args, kv, args.queries + row * args.stride + head * dims, position,
+                       visible_end(*item.chunk, position), args.sinks ? args.sinks + head : nullptr, out);
                 if (args.out.q8)
                     products(isa::scalar)
                         .quantise_row(out, dims, args.out.q8 + at, args.out.scales + at / 32, args.out.sums + at / 32);

@@ -1,7 +1,6 @@
 // The products in plain C++: their definition. Inner loops run over the 16 rows of a panel, so that a compiler can
 // vectorise them for whatever the target has.
 
-#include <plait/kernels/host/math.hpp>
 #include <plait/kernels/host/numbers.hpp>
 #include <plait/kernels/host/product_kernels.hpp>
 
@@ -25,13 +24,16 @@ T load(std::byte const* from) noexcept
     return value;
 }
 
-/// Adds the residual and stores the outputs of a panel for one token.
+/// Makes outputs of the sums of a panel for one token (product_args), and stores them.
 void finish(tile_args const& a, std::int64_t panel, int token, float const* acc) noexcept
 {
     auto at = token * a.out_stride + panel * lanes;
     auto rows = a.rows - panel * lanes < lanes ? a.rows - panel * lanes : lanes;
-    for (std::int64_t r = 0; r < rows; ++r)
-        a.out[at + r] = a.residual ? a.residual[at + r] + acc[r] : acc[r];
+    for (std::int64_t r = 0; r < rows; ++r) {
+        auto value = a.bias ? acc[r] + a.bias[panel * lanes + r] : acc[r];
+        value = a.scale * value;
+        a.out[at + r] = a.residual ? a.residual_scale * a.residual[at + r] + value : value;
+    }
 }
 
 template<weight_format Format>
@@ -173,19 +175,14 @@ void quantise_row(float const* x, std::int64_t cols, std::int8_t* q8, float* sca
     }
 }
 
-void gate(activation function, float const* gate, float const* up, float* out) noexcept
-{
-    for (int i = 0; i < lanes; ++i)
-        out[i] = (function == activation::silu ? silu(gate[i]) : gelu_tanh(gate[i])) * up[i];
-}
-
 constexpr product_kernels kernels = {{most_tile, most_tile, most_tile, most_tile, most_tile, most_tile},
                                      {multiply_floats<weight_format::f32>, multiply_floats<weight_format::f16>,
                                       multiply_floats<weight_format::bf16>, multiply_blocks<weight_format::q4_0>,
                                       multiply_blocks<weight_format::q4_1>, multiply_blocks<weight_format::q8_0>},
                                      arrange,
                                      quantise_row,
-                                     gate};
+                                     scalar::gate,
+                                     scalar::activate};
 
 } // namespace
 

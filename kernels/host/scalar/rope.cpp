@@ -1,6 +1,7 @@
 #include <plait/kernels/host/math.hpp>
 #include <plait/kernels/host/numbers.hpp>
 #include <plait/kernels/host/rope.hpp>
+#include <plait/kernels/host/scalar/norm_row.hpp>
 
 #include <algorithm>
 
@@ -8,22 +9,20 @@ namespace plait::host::scalar {
 
 namespace {
 
-void normalise(float* x, std::int64_t dims, float const* weight, float eps)
+void normalise(float* x, std::int64_t dims, norm_kind kind, float const* weight, float eps)
 {
-    float lanes[16] = {};
+    auto const in = measure(kind, x, dims, eps);
     for (std::int64_t d = 0; d < dims; ++d)
-        lanes[d % 16] = std::fma(x[d], x[d], lanes[d % 16]);
-    float factor = 1.0f / std::sqrt(sum_lanes(lanes) / static_cast<float>(dims) + eps);
-    for (std::int64_t d = 0; d < dims; ++d)
-        x[d] = (x[d] * factor) * weight[d];
+        x[d] = normalised(in, x[d], weight + d);
 }
 
-void rotate(float* x, rope_view const& rope, rope_style style, std::int64_t position)
+// By the angles of one row of the table.
+void rotate(float* x, rope_view const& rope, rope_style style, std::int64_t table_row)
 {
     std::int64_t half = rope.dims / 2;
     for (std::int64_t i = 0; i < half; ++i) {
-        float c = rope.cos[position * half + i];
-        float s = rope.sin[position * half + i];
+        float c = rope.cos[table_row * half + i];
+        float s = rope.sin[table_row * half + i];
         auto first = style == rope_style::pairs ? 2 * i : i;
         auto second = style == rope_style::pairs ? 2 * i + 1 : i + half;
         float a = x[first];
@@ -85,9 +84,12 @@ void rope_and_store(rope_args const& args, share part)
                 bool query = head < args.heads;
                 bool value = head >= args.heads + kv.kv_heads;
                 if (!value) {
-                    if (auto const* weight = query ? args.query_norm : args.key_norm)
-                        normalise(x, dims, weight, args.norm_eps);
-                    rotate(x, args.rope, args.style, args.rope_positions ? args.rope_positions[row] : position);
+                    if (auto const* weight = head_norm(args, head))
+                        normalise(x, dims, args.norm, weight, args.norm_eps);
+                    auto const turns = rope_rows_of(args, chunk, row);
+                    rotate(x, args.rope, args.style, turns.first);
+                    if (args.style == rope_style::two_halves)
+                        rotate(x + args.rope.dims, args.rope, args.style, turns.second);
                 }
                 if (query) continue;
                 auto kv_head = (head - args.heads) % kv.kv_heads;

@@ -44,10 +44,10 @@ public:
         count_ = item.rows * item.heads;
         start();
         auto const position = item.chunk->first_position + item.first;
-        auto const last = position + item.rows - 1;
+        auto const end = visible_end(*item.chunk, position + item.rows - 1);
         std::int32_t first_key = 0;
         if (args_.window > 0 && position >= args_.window) first_key = position - args_.window + 1;
-        for (auto tile = first_key / tile_keys * tile_keys; tile <= last; tile += tile_keys)
+        for (auto tile = first_key / tile_keys * tile_keys; tile < end; tile += tile_keys)
             step(tile);
         finish();
     }
@@ -65,7 +65,7 @@ private:
     {
         auto position = item_.chunk->first_position + item_.first + row;
         auto first = args_.window > 0 ? position - args_.window + 1 - tile : -tile;
-        auto last = position + 1 - tile;
+        auto last = visible_end(*item_.chunk, position) - tile;
         return {first > 0 ? first : 0, last < tile_keys ? last : tile_keys};
     }
 
@@ -250,11 +250,14 @@ private:
         auto const& to = args_.out;
         for (int q = 0; q < count_; ++q) {
             float* out = out_ + q * stride_;
-            auto const inverse = L::set(1.0f / L::sum(L::load(sums_ + q * 16)));
+            auto const head = item_.first_head + q % item_.heads;
+            float sum = L::sum(L::load(sums_ + q * 16));
+            if (args_.sinks) sum = sum + exp(args_.sinks[head] - largest_[q]);
+            auto const inverse = L::set(1.0f / sum);
             for (int d = 0; d < stride_; d += 16)
                 L::store(out + d, L::mul(L::load(out + d), inverse));
             std::int64_t row = item_.chunk->first_row + item_.first + q / item_.heads;
-            auto at = row * to.cols + (item_.first_head + q % item_.heads) * dims_;
+            auto at = row * to.cols + head * dims_;
             if (to.f32) std::memcpy(to.f32 + at, out, static_cast<std::size_t>(dims_) * sizeof(float));
             if (to.q8) table_.quantise_row(out, dims_, to.q8 + at, to.scales + at / 32, to.sums + at / 32);
         }

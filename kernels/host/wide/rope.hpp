@@ -2,19 +2,17 @@
 
 #include <plait/kernels/host/math.hpp>
 #include <plait/kernels/host/rope.hpp>
-#include <plait/kernels/host/wide/rows.hpp>
-
-#include <cmath>
+#include <plait/kernels/host/wide/norm_row.hpp>
 
 namespace plait::host::wide {
 
 template<class L>
-void rotate(float* x, rope_view const& rope, rope_style style, std::int64_t position) noexcept
+void rotate(float* x, rope_view const& rope, rope_style style, std::int64_t table_row) noexcept
 {
     std::int64_t const half = rope.dims / 2;
-    float const* cosines = rope.cos + position * half;
-    float const* sines = rope.sin + position * half;
-    if (style == rope_style::halves) {
+    float const* cosines = rope.cos + table_row * half;
+    float const* sines = rope.sin + table_row * half;
+    if (style != rope_style::pairs) {
         for (std::int64_t i = 0; i < half; i += 16) {
             auto c = load_part<L>(cosines + i, half - i);
             auto s = load_part<L>(sines + i, half - i);
@@ -93,10 +91,15 @@ public:
         bool query = head < args_.heads;
         bool value = head >= args_.heads + kv.kv_heads;
         if (!value) {
-            if (auto const* weight = query ? args_.query_norm : args_.key_norm)
-                scale_row<L>(x, 1.0f / std::sqrt(square_sum<L>(x, dims) / static_cast<float>(dims) + args_.norm_eps),
-                             weight, dims, x);
-            rotate<L>(x, args_.rope, args_.style, args_.rope_positions ? args_.rope_positions[row] : position);
+            if (auto const* weight = head_norm(args_, head)) {
+                row_norm<L> const norm(args_.norm, x, dims, args_.norm_eps);
+                for (std::int64_t d = 0; d < dims; d += 16)
+                    store_part<L>(x + d, dims - d, norm.values(x, weight, d));
+            }
+            auto const turns = rope_rows_of(args_, chunk, row);
+            rotate<L>(x, args_.rope, args_.style, turns.first);
+            if (args_.style == rope_style::two_halves)
+                rotate<L>(x + args_.rope.dims, args_.rope, args_.style, turns.second);
         }
         if (query) return;
         auto kv_head = (head - args_.heads) % kv.kv_heads;

@@ -29,26 +29,4 @@ void store_part(float* p, std::int64_t count, typename L::vector v) noexcept
     std::memcpy(p, part, static_cast<std::size_t>(count) * sizeof(float));
 }
 
-/// The sum of squares as `rms_norm` defines it. Adding the square of a 0 changes no bit of a sum that isn't negative.
-template<class L>
-float square_sum(float const* x, std::int64_t cols) noexcept
-{
-    auto sum = L::set(0);
-    for (std::int64_t c = 0; c < cols; c += 16) {
-        auto v = load_part<L>(x + c, cols - c);
-        sum = L::fma(v, v, sum);
-    }
-    return L::sum(sum);
-}
-
-/// out = (x * factor) * weight; `out` may be `x`.
-template<class L>
-void scale_row(float const* x, float factor, float const* weight, std::int64_t cols, float* out) noexcept
-{
-    auto const f = L::set(factor);
-    for (std::int64_t c = 0; c < cols; c += 16)
-        store_part<L>(out + c, cols - c,
-                      L::mul(L::mul(load_part<L>(x + c, cols - c), f), load_part<L>(weight + c, cols - c)));
-}
-
 } // namespace plait::host::wide
