@@ -18,11 +18,14 @@ using host::activated_args;
 using host::attention_args;
 using host::copy_page_args;
 using host::embed_args;
+using host::expert_choice;
 using host::gated_args;
 using host::norm_args;
 using host::page_copy;
 using host::product_args;
 using host::rope_args;
+using host::route_args;
+using host::soft_cap_args;
 
 /// Which token a row of a step stands for: a token id, or -1 - slot for the token that was sampled last into `slot`,
 /// which the host may not know yet.
@@ -101,6 +104,8 @@ public:
     virtual void copy_pages(flow& f, copy_page_args const& args) = 0;
     virtual void add(flow& f, add_args const& args) = 0;
     virtual void join_columns(flow& f, join_columns_args const& args) = 0;
+    virtual void soft_cap(flow& f, soft_cap_args const& args) = 0;
+    virtual void route(flow& f, route_args const& args) = 0;
 };
 
 /// The host's operations in one instruction set, which must be available.

@@ -6,7 +6,9 @@
 #include <plait/kernels/host/norm.hpp>
 #include <plait/kernels/host/page.hpp>
 #include <plait/kernels/host/rope.hpp>
+#include <plait/kernels/host/route.hpp>
 #include <plait/kernels/host/sample.hpp>
+#include <plait/kernels/host/soft_cap.hpp>
 
 namespace plait::host {
 
@@ -19,6 +21,8 @@ struct attention_table {
     void (*attention)(attention_args const&, share);
     void (*sample)(sample_args const&, share);
     void (*copy_page)(copy_page_args const&, share);
+    void (*soft_cap)(soft_cap_args const&, share);
+    void (*route)(route_args const&, share);
 };
 
 /// The table of an instruction set; `set` must be one of `available_isas()`.

@@ -108,6 +108,12 @@ public:
     void add(flow& f, add_args const& args) override { put(f, plait::add, args); }
     void join_columns(flow& f, join_columns_args const& args) override { put(f, plait::join_columns, args); }
     void copy_pages(flow& f, copy_page_args const& args) override { put(f, others_.copy_page, args); }
+    void soft_cap(flow& f, soft_cap_args const& args) override { put(f, others_.soft_cap, args); }
+    void route(flow& f, route_args const& args) override
+    {
+        put(f, others_.route, args);
+        put(f, host::list_experts, args.choice);
+    }
 
 private:
     template<class Args>

@@ -90,7 +90,10 @@ operation_info info_of(gather_tokens_args const& args)
 operation_info info_of(embed_args const& args)
 {
     auto const row = weight_row_bytes(args.weights.format, args.weights.cols) + args.weights.cols * number;
-    return {"embed", args.rows * (row + number), args.rows * args.weights.cols};
+    auto const& at = args.positions;
+    auto const position = at.panels != nullptr ? weight_row_bytes(at.format, at.cols) : 0;
+    auto const flops = at.panels != nullptr ? 2 : 1;
+    return {"embed", args.rows * (row + position + number), flops * args.rows * args.weights.cols};
 }
 
 operation_info info_of(norm_args const& args)
@@ -176,6 +179,25 @@ operation_info info_of(add_args const& args)
 operation_info info_of(join_columns_args const& args)
 {
     return {"join_columns", 2 * args.ranks * args.rows * args.cols * number, 0};
+}
+
+operation_info info_of(soft_cap_args const& args)
+{
+    return {"soft_cap", 2 * args.count * number, (args.cap > 0 ? 4 : 1) * args.count};
+}
+
+operation_info info_of(route_args const& args)
+{
+    auto const read = args.choice.rows * args.experts;
+    auto const chosen = args.choice.rows * args.choice.used;
+    auto const bytes = read * number + bias_bytes(args.selection_bias, args.experts) + 2 * chosen * number;
+    // An exponential, a sum and a division for each score.
+    return {"route", bytes, 3 * (args.scoring == expert_scoring::softmax_chosen ? chosen : read)};
+}
+
+operation_info info_of(expert_choice const& choice)
+{
+    return {"list_experts", (2 * choice.rows * choice.used + choice.experts + 1) * number, 0};
 }
 
 operation_info info_of(draw_args const& args)

@@ -23,6 +23,9 @@ operation_info info_of(attention_args const& args);
 operation_info info_of(copy_page_args const& args);
 operation_info info_of(add_args const& args);
 operation_info info_of(join_columns_args const& args);
+operation_info info_of(soft_cap_args const& args);
+operation_info info_of(route_args const& args);
+operation_info info_of(expert_choice const& choice);
 operation_info info_of(draw_args const& args);
 
 } // namespace plait::host
