@@ -5,6 +5,7 @@
 #include <span>
 
 #include <plait/kernels/host/attention_ops.hpp>
+#include <plait/kernels/host/experts.hpp>
 #include <plait/kernels/host/pack.hpp>
 #include <plait/kernels/host/product.hpp>
 #include <plait/streams/device.hpp>
@@ -19,6 +20,9 @@ using host::attention_args;
 using host::copy_page_args;
 using host::embed_args;
 using host::expert_choice;
+using host::expert_gated_args;
+using host::expert_product_args;
+using host::expert_sum_args;
 using host::gated_args;
 using host::norm_args;
 using host::page_copy;
@@ -106,6 +110,9 @@ public:
     virtual void join_columns(flow& f, join_columns_args const& args) = 0;
     virtual void soft_cap(flow& f, soft_cap_args const& args) = 0;
     virtual void route(flow& f, route_args const& args) = 0;
+    virtual void expert_gated(flow& f, expert_gated_args const& args) = 0;
+    virtual void expert_product(flow& f, expert_product_args const& args) = 0;
+    virtual void expert_sum(flow& f, expert_sum_args const& args) = 0;
 };
 
 /// The host's operations in one instruction set, which must be available.

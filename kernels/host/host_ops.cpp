@@ -114,6 +114,9 @@ public:
         put(f, others_.route, args);
         put(f, host::list_experts, args.choice);
     }
+    void expert_gated(flow& f, expert_gated_args const& args) override { put(f, products_.expert_gated, args); }
+    void expert_product(flow& f, expert_product_args const& args) override { put(f, products_.expert_product, args); }
+    void expert_sum(flow& f, expert_sum_args const& args) override { put(f, host::expert_sum, args); }
 
 private:
     template<class Args>

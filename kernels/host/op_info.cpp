@@ -56,6 +56,11 @@ std::int64_t rows_of(std::span<sequence_chunk const> chunks)
     return rows;
 }
 
+std::int64_t busy_experts(expert_choice const& choice)
+{
+    return std::min<std::int64_t>(choice.experts, choice.rows * choice.used);
+}
+
 /// Keys that the queries at positions below `end` see, summed over them.
 std::int64_t keys_seen(std::int64_t end, std::int64_t window)
 {
@@ -198,6 +203,33 @@ operation_info info_of(route_args const& args)
 operation_info info_of(expert_choice const& choice)
 {
     return {"list_experts", (2 * choice.rows * choice.used + choice.experts + 1) * number, 0};
+}
+
+operation_info info_of(expert_gated_args const& args)
+{
+    auto const& w = args.gate_up;
+    auto const slots = args.choice.rows * args.choice.used;
+    auto const weights = weight_bytes(w.format, w.rows, w.cols) + bias_bytes(args.gate_bias, w.rows);
+    auto const bytes =
+        busy_experts(args.choice) * weights + product_input_bytes(w.format, args.x) + written_bytes(args.out);
+    auto const made = slots * args.out.cols;
+    return {"expert_gated", bytes, 2 * slots * w.rows * w.cols + (args.gate_bias != nullptr ? 6 : 4) * made};
+}
+
+operation_info info_of(expert_product_args const& args)
+{
+    auto const& w = args.w;
+    auto const out = args.choice.rows * args.choice.used * w.rows;
+    auto const weights = weight_bytes(w.format, w.rows, w.cols) + bias_bytes(args.bias, w.rows);
+    auto const bytes = busy_experts(args.choice) * weights + product_input_bytes(w.format, args.x) + out * number;
+    return {"expert_product", bytes, (2 * w.cols + (args.bias != nullptr ? 1 : 0)) * out};
+}
+
+operation_info info_of(expert_sum_args const& args)
+{
+    auto const out = args.choice.rows * args.cols, summed = out * args.choice.used;
+    auto const written = args.residual != nullptr ? 2 * out : out;
+    return {"expert_sum", (summed + written) * number, 2 * summed + (args.residual != nullptr ? out : 0)};
 }
 
 operation_info info_of(draw_args const& args)

@@ -60,6 +60,9 @@ struct activated_args {
     activation function = activation::gelu_tanh; ///< any but swiglu_clamped
 };
 
+struct expert_gated_args; // experts.hpp
+struct expert_product_args;
+
 /// The products of one instruction set. Every version gives the same bits.
 struct product_table {
     /// Worker `share.index` computes its part of the outputs.
@@ -69,6 +72,8 @@ struct product_table {
     void (*gated)(gated_args const& args, share part);
     /// As `gated`.
     void (*activated)(activated_args const& args, share part);
+    void (*expert_gated)(expert_gated_args const& args, share part); ///< as `gated`
+    void (*expert_product)(expert_product_args const& args, share part);
     /// Quantises a row of `cols` values (a multiple of 32) to 8 bits, block by block of 32. With `amax` the greatest
     /// magnitude: scale = amax / 127, q = x * (1 / scale) to the nearest integer, ties to even, within -127 ... 127,
     /// and sum = scale * float(sum of q). A block with amax below 2^-100 becomes zeros with scale 0; one with an

@@ -55,9 +55,10 @@ using tile_kernel = void (*)(tile_args const&);
 struct product_kernels {
     int most_tokens[6];      ///< of a tile, by weight_format; at most most_tile_tokens
     tile_kernel multiply[6]; ///< by weight_format
-    /// Writes tokens first ... first + tokens of `x` as a tile; a null pointer of the target is left out.
+    /// Writes `tokens` rows of `x` as a tile; a null pointer of the target is left out.
     /// bias = -offset * (sum of q8).
-    void (*arrange)(activation_view const& x, std::int64_t first, int tokens, int offset, arrange_target const& to);
+    void (*arrange)(activation_view const& x, std::int64_t const* rows, int tokens, int offset,
+                    arrange_target const& to);
     void (*quantise_row)(float const*, std::int64_t, std::int8_t*, float*, float*);
     gate_kernel gate;
     activate_kernel activate;

@@ -222,13 +222,14 @@ inline std::int32_t add_lanes(__m256i v) noexcept
     return _mm_cvtsi128_si32(_mm_add_epi32(half, _mm_shuffle_epi32(half, 0xb1)));
 }
 
-void arrange(activation_view const& x, std::int64_t first, int tokens, int offset, arrange_target const& to) noexcept
+void arrange(activation_view const& x, std::int64_t const* rows, int tokens, int offset,
+             arrange_target const& to) noexcept
 {
     auto blocks = x.cols / block_columns;
     auto row_blocks = x.row_features() / block_columns;
     for (int t = 0; t < tokens; ++t)
         for (std::int64_t b = 0; b < blocks; ++b) {
-            auto from = (first + t) * row_blocks + b;
+            auto from = rows[t] * row_blocks + b;
             auto at = b * tokens + t;
             auto q = _mm256_loadu_si256(reinterpret_cast<__m256i const*>(x.q8 + from * block_columns));
             if (to.q8) _mm256_storeu_si256(reinterpret_cast<__m256i*>(to.q8 + at * block_columns), q);

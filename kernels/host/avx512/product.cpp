@@ -189,14 +189,15 @@ void multiply(tile_args const& a) noexcept
     dispatch<Format>(a, std::make_integer_sequence<int, takes_q8(Format) ? most_tile : most_tile_f>());
 }
 
-void arrange(activation_view const& x, std::int64_t first, int tokens, int offset, arrange_target const& to) noexcept
+void arrange(activation_view const& x, std::int64_t const* rows, int tokens, int offset,
+             arrange_target const& to) noexcept
 {
     auto blocks = x.cols / block_columns;
     auto row_blocks = x.row_features() / block_columns;
     auto const ones = _mm256_set1_epi8(1);
     for (int t = 0; t < tokens; ++t)
         for (std::int64_t b = 0; b < blocks; ++b) {
-            auto from = (first + t) * row_blocks + b;
+            auto from = rows[t] * row_blocks + b;
             auto at = b * tokens + t;
             auto q = _mm256_loadu_si256(reinterpret_cast<__m256i const*>(x.q8 + from * block_columns));
             if (to.q8) _mm256_storeu_si256(reinterpret_cast<__m256i*>(to.q8 + at * block_columns), q);

@@ -125,13 +125,14 @@ void multiply_floats(tile_args const& a) noexcept
     }
 }
 
-void arrange(activation_view const& x, std::int64_t first, int tokens, int offset, arrange_target const& to) noexcept
+void arrange(activation_view const& x, std::int64_t const* rows, int tokens, int offset,
+             arrange_target const& to) noexcept
 {
     auto blocks = x.cols / block_columns;
     auto row_blocks = x.row_features() / block_columns;
     for (int t = 0; t < tokens; ++t)
         for (std::int64_t b = 0; b < blocks; ++b) {
-            auto from = (first + t) * row_blocks + b;
+            auto from = rows[t] * row_blocks + b;
             auto at = b * tokens + t;
             auto q = x.q8 + from * block_columns;
             if (to.q8) std::memcpy(to.q8 + at * block_columns, q, block_columns);
