@@ -30,6 +30,11 @@ TEST_CASE("a product moves its packed weights, its input in the form that it tak
     CHECK(info_of(args).flops == found.flops + 7 * 576);
 
     args.residual = nullptr;
+    args.bias = values;
+    CHECK(info_of(args).bytes == found.bytes + 576 * 4);
+    CHECK(info_of(args).flops == found.flops + 7 * 576);
+
+    args.bias = nullptr;
     args.w.format = weight_format::bf16;
     CHECK(info_of(args).bytes == 576 * 1536 * 2 + 7 * 1536 * 4 + 7 * 576 * 4);
 }
@@ -93,4 +98,52 @@ TEST_CASE("a copy of pages reads and writes every layer, whatever its type")
     std::array<page_copy, 3> copies{};
     auto const found = info_of(copy_page_args{layers, copies});
     CHECK(found.bytes == 2 * 3 * (2 * 16 * 64 * 2 * 2 + 16 * (64 * 2 + 8)));
+}
+
+TEST_CASE("a layer without a gate counts as half of one with a gate, and biases count where they are")
+{
+    float f = 0;
+    gated_args gated;
+    gated.gate_up = {weight_format::f32, 2 * 96, 64, nullptr};
+    gated.x.rows = gated.out.rows = 5;
+    gated.x.cols = 64;
+    gated.out.cols = 96;
+    gated.out.f32 = &f;
+    activated_args plain;
+    plain.w = {weight_format::f32, 96, 64, nullptr};
+    plain.x = gated.x;
+    plain.out = gated.out;
+    auto const moved = (5 * 64 + 5 * 96) * 4;
+    CHECK(info_of(gated).bytes == 2 * 96 * 64 * 4 + moved);
+    CHECK(info_of(plain).bytes == 96 * 64 * 4 + moved);
+    CHECK(info_of(plain).flops == 5 * 96 * (2 * 64 + 3));
+    gated.gate_bias = gated.up_bias = plain.bias = &f;
+    CHECK(info_of(gated).bytes == (2 * 96 * 64 + 2 * 96) * 4 + moved);
+    CHECK(info_of(plain).bytes == (96 * 64 + 96) * 4 + moved);
+    CHECK(info_of(plain).flops == 5 * 96 * (2 * 64 + 4));
+}
+
+TEST_CASE("of a mixture only as many experts are read as rows can have chosen")
+{
+    float f = 0;
+    expert_gated_args gated;
+    gated.choice.used = 4;
+    gated.choice.experts = 32;
+    gated.gate_up = {weight_format::f32, 2 * 96, 64, nullptr};
+    gated.x.cols = 64;
+    gated.out.cols = 96;
+    gated.out.f32 = &f;
+    expert_product_args product;
+    product.w = {weight_format::f32, 64, 96, nullptr};
+    product.x.cols = 96;
+    for (std::int64_t rows : {1, 5, 100}) {
+        gated.choice.rows = gated.x.rows = rows;
+        gated.out.rows = product.x.rows = 4 * rows;
+        product.choice = gated.choice;
+        auto const busy = std::min<std::int64_t>(32, 4 * rows);
+        CHECK(info_of(gated).bytes == (busy * 2 * 96 * 64 + rows * 64 + 4 * rows * 96) * 4);
+        CHECK(info_of(product).bytes == (busy * 96 * 64 + 4 * rows * 96 + 4 * rows * 64) * 4);
+        CHECK(info_of(product).flops == 2 * 4 * rows * 96 * 64);
+        CHECK(info_of(expert_sum_args{product.choice, nullptr, 64}).bytes == (4 * rows * 64 + rows * 64) * 4);
+    }
 }
