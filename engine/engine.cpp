@@ -260,6 +260,10 @@ task<engine> open(runtime& home, engine_options options, progress report)
     parts.schedule.step_tokens = options.step_tokens;
     parts.schedule.admit = options.admit;
     parts.schedule.stages = options.spread.pipeline;
+    parts.schedule.prefix = all.model.spec.prefix;
+    for (auto const& layer : all.model.spec.layers)
+        if (!layer.attention.rope.long_factors.empty())
+            parts.schedule.short_context = layer.attention.rope.short_context;
     parts.schedule.lanes = all.lanes;
     parts.schedule.costs = options.costs;
     parts.options = std::move(options);

@@ -87,6 +87,9 @@ void check(step_plan const& plan, snapshot const& now)
         if (entry.tokens < 1 || s.tokens > s.view->pending)
             refuse(name + ": " + number(entry.tokens < 1 ? entry.tokens : s.tokens) + " tokens of " +
                    number(s.view->pending) + " pending");
+        if (first && entry.tokens < s.view->together)
+            refuse(name + ": " + number(entry.tokens) + " tokens of " + number(s.view->together) +
+                   " that are computed together");
         tokens += entry.tokens;
         if (!first) continue;
         ++sequences;

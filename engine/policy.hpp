@@ -29,6 +29,7 @@ struct sequence_view {
     std::int64_t prompt = 0;    ///< tokens of its prompt
     std::int64_t computed = 0;  ///< tokens in the KV cache once the steps in flight are done
     std::int64_t pending = 0;   ///< tokens that a step can compute now: 1 while it decodes, 0 while it is parked
+    std::int64_t together = 0;  ///< so many of its pending tokens at least are computed in one step and lane, or none
     std::int64_t generated = 0; ///< tokens sampled, those of steps in flight included
     std::int64_t pages = 0;     ///< pages that it would give back if it were preempted
     std::int64_t held = 0;      ///< pages in its table
@@ -84,8 +85,8 @@ struct policy {
 std::unique_ptr<policy> make_policy(std::function<step_plan(snapshot const&)> next);
 
 /// Throws error(errc::bad_plan), naming what is wrong, unless `plan` keeps to the budgets of `now`: sequences known and
-/// named once, or in ascending lanes, tokens within pending, lanes that there are, the token, sequence, slot and page
-/// budgets.
+/// named once, or in ascending lanes, tokens within pending and those that belong together, lanes that there are, the
+/// token, sequence, slot and page budgets.
 void check(step_plan const& plan, snapshot const& now);
 
 } // namespace plait

@@ -90,8 +90,10 @@ task<> rank::issue(flow& f, frame& step, std::size_t lane, std::size_t space)
         for (auto i = pass.chunks.first; i < pass.chunks.first + pass.chunks.count; ++i) {
             auto const& chunk = batch.chunks[i];
             auto const& group = batch.groups[g];
-            mine.chunks[g].push_back(
-                {chunk.first_row, chunk.rows, chunk.first_position, group.pages.data() + group.first[i]});
+            auto const offset = chunk.stretched_positions ? decoder_->limits().positions : 0;
+            mine.chunks[g].push_back({chunk.first_row, chunk.rows, chunk.first_position,
+                                      group.pages.data() + group.first[i], chunk.prefix,
+                                      static_cast<std::int32_t>(offset)});
         }
     for (std::size_t other = 0; other < lane; ++other)
         if ((pass.reads >> other & 1) != 0) mine.reads.push_back(&step.lanes[other].writes);

@@ -54,6 +54,10 @@ std::shared_ptr<sequence> scheduler::add(std::shared_ptr<sequence_request const>
     if (request->choices > options_.slots)
         throw error(errc::never_fits, std::to_string(request->choices) + " choices; the engine runs " +
                                           std::to_string(options_.slots) + " sequences at once");
+    if (options_.prefix && request->prompt - 1 > options_.step_tokens)
+        throw error(errc::never_fits, "the prompt's " + std::to_string(request->prompt) +
+                                          " tokens see each other, so one step must compute them; a step computes " +
+                                          std::to_string(options_.step_tokens));
     auto s = std::make_shared<sequence>();
     s->id = next_id_++;
     s->forked = request->choices == 1;
@@ -86,6 +90,7 @@ sequence_view scheduler::view(sequence const& s) const
     v.prompt = r.prompt;
     v.computed = s.computed;
     v.pending = s.parked || waits_for_token(s) ? 0 : s.pending();
+    if (options_.prefix && s.computed == 0) v.together = r.prompt - 1;
     v.parked = s.parked;
     v.generated = s.generated();
     v.held = s.pages.tables().empty() ? 0 : static_cast<std::int64_t>(s.pages.tables().front().pages().size());
@@ -270,8 +275,10 @@ void scheduler::add_rows(issued_step& step, std::shared_ptr<sequence> const& s, 
         group.first.push_back(static_cast<std::uint32_t>(group.pages.size()));
     }
     auto row = batch.tokens.size() - batch.passes.back().rows.first;
-    batch.chunks.push_back(
-        {static_cast<std::int32_t>(row), static_cast<std::int32_t>(tokens), static_cast<std::int32_t>(s->computed)});
+    auto prefix = options_.prefix ? s->request->prompt - 1 : 0;
+    auto stretched = options_.short_context > 0 && s->request->limit > options_.short_context;
+    batch.chunks.push_back({static_cast<std::int32_t>(row), static_cast<std::int32_t>(tokens),
+                            static_cast<std::int32_t>(s->computed), static_cast<std::int32_t>(prefix), stretched});
     for (std::int64_t i = s->computed; i < s->computed + tokens; ++i)
         batch.tokens.push_back(i < static_cast<std::int64_t>(s->tokens.size()) ? s->tokens[static_cast<std::size_t>(i)]
                                                                                : -1 - s->slots.front());

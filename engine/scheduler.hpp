@@ -31,6 +31,10 @@ struct scheduler_options {
     std::int64_t stages = 1;
     std::int64_t lanes = 1;                  ///< that a step may have
     std::shared_ptr<cost_model const> costs; ///< what policies see of it; may be null
+    /// A prompt's tokens but the last see each other (model_spec::prefix): they are computed in one step.
+    bool prefix = false;
+    /// Sequences whose limit is longer have the rotation of long ones (rope_spec::short_context); 0: there is one.
+    std::int64_t short_context = 0;
 };
 
 /// A step that was issued: what to send to the ranks, and what its tokens are for.

@@ -32,6 +32,8 @@ struct step_batch {
         std::int32_t first_row = 0;
         std::int32_t rows = 0;
         std::int32_t first_position = 0;
+        std::int32_t prefix = 0;          ///< sequence_chunk::prefix
+        bool stretched_positions = false; ///< with the rotation of long sequences (rope_spec::long_factors)
     };
 
     /// A sequence that takes a slot in this step; its `seen` and `biases` are ranges of the arrays below.

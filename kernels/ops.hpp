@@ -53,12 +53,13 @@ struct pack_args {
     host::interleave place;
 };
 
-/// out[i] = values[i] in F32, `count` of them; `from` is f32, f16 or bf16. `values` lie in host memory.
+/// out[i] = values[i] + plus in F32, `count` of them; `from` is f32, f16 or bf16. `values` lie in host memory.
 struct widen_args {
     weight_format from = weight_format::f32;
     std::int64_t count = 0;
     std::byte const* values = nullptr;
     float* out = nullptr;
+    float plus = 0;
 };
 
 /// Fills in `q8`, `scales` and `sums` of an activation from its `f32`.

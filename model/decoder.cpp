@@ -12,10 +12,22 @@ namespace {
 /// The widest head that the attention operation takes.
 constexpr std::int64_t most_head_dim = 512;
 
+// Of activation_kind::swiglu_clamped.
+constexpr float clamped_alpha = 1.702f;
+constexpr float clamped_limit = 7.0f;
+
 /// The widest that each activation gets over the layers.
 struct widths {
     std::int64_t width = 0, qkv = 0, heads = 0, hidden = 0, vocabulary = 0;
+    bool second_norm = false; ///< both sublayers of a layer read norms of the same stream
+    bool apart = false;       ///< what a sublayer makes is not added to the stream right away
+    std::int64_t experts = 0, slots = 0, expert_hidden = 0; ///< of mixtures; slots: experts of a token
 };
+
+bool has_output_norm(layer_spec const& layer)
+{
+    return layer.placement == norm_placement::sandwich || layer.placement == norm_placement::output;
+}
 
 widths widest(model_spec const& spec)
 {
@@ -26,7 +38,13 @@ widths widest(model_spec const& spec)
         auto const& a = layer.attention;
         w.qkv = std::max(w.qkv, a.query_width() + 2 * a.kv_width());
         w.heads = std::max(w.heads, a.query_width());
-        w.hidden = std::max(w.hidden, layer.ffn.hidden);
+        w.hidden = std::max({w.hidden, layer.ffn.hidden, layer.ffn.experts.shared_hidden});
+        auto const& e = layer.ffn.experts;
+        w.experts = std::max(w.experts, e.count);
+        w.slots = std::max(w.slots, e.used);
+        w.expert_hidden = std::max(w.expert_hidden, e.hidden);
+        w.second_norm = w.second_norm || (layer.parallel && !layer.shared_norm);
+        w.apart = w.apart || has_output_norm(layer) || layer.ffn.experts.count > 0;
     }
     return w;
 }
@@ -43,19 +61,30 @@ std::int64_t activation_bytes(std::int64_t rows, std::int64_t cols)
     return aligned(rows * cols * 4) + aligned(rows * cols) + 2 * aligned(rows * blocks * 4);
 }
 
-/// Summands that a rank has to keep apart, for a collective or for an addition after the product.
-std::int64_t kept_summands(shard const& part)
+/// Summands that a rank has to keep, for a collective or for what comes between the product and the addition.
+std::int64_t kept_summands(widths const& w, shard const& part)
 {
-    return part.ranks > 1 ? part.parts : part.parts > 1 ? 1 : 0;
+    if (part.ranks > 1) return part.parts;
+    if (part.parts > 1) return w.experts > 0 ? 2 : 1;
+    return w.apart ? 1 : 0;
+}
+
+/// What a mixture takes of a lane.
+std::int64_t mixture_bytes(widths const& w, std::int64_t rows)
+{
+    if (w.experts == 0) return 0;
+    auto slots = rows * w.slots;
+    return aligned(rows * w.experts * 4) + 3 * aligned(slots * 4) + aligned((w.experts + 1) * 4) +
+           activation_bytes(slots, w.expert_hidden) + aligned(slots * w.width * 4);
 }
 
 /// What the decoder's constructor takes from its arena for a lane, but for the logits.
 std::int64_t step_bytes(widths const& w, shard const& part, step_limits const& limits)
 {
     auto n = limits.rows;
-    return 2 * activation_bytes(n, w.width) + activation_bytes(n, w.heads) + activation_bytes(n, w.hidden) +
-           aligned(n * w.qkv * 4) + aligned(kept_summands(part) * n * w.width * 4) +
-           activation_bytes(limits.logit_rows, w.width);
+    return (w.second_norm ? 3 : 2) * activation_bytes(n, w.width) + activation_bytes(n, w.heads) +
+           activation_bytes(n, w.hidden) + aligned(n * w.qkv * 4) + aligned(kept_summands(w, part) * n * w.width * 4) +
+           mixture_bytes(w, n) + activation_bytes(limits.logit_rows, w.width);
 }
 
 /// The logits of a rank's rows; where ranks share them also what it has of all rows, and what it gets of its own.
@@ -66,14 +95,31 @@ std::int64_t logit_bytes(widths const& w, shard const& part, step_limits const& 
     return part.ranks == 1 ? rows : 3 * rows;
 }
 
-std::vector<double> inverse_frequencies(rope_spec const& rope)
+std::vector<double> inverse_frequencies(rope_spec const& rope, std::vector<float> const& factors)
 {
-    auto out = host::rope_frequencies(rope.dims, rope.base);
+    // Each half of a head is rotated like a head of its own.
+    auto out = host::rope_frequencies(rope.style == rope_style::two_halves ? rope.dims / 2 : rope.dims, rope.base);
     for (std::size_t i = 0; i < out.size(); ++i) {
         out[i] /= rope.linear_scale;
-        if (!rope.factors.empty()) out[i] /= rope.factors[i];
+        if (!factors.empty()) out[i] /= factors[i];
     }
     return out;
+}
+
+/// The angles of `positions` positions, and where long sequences have others those behind them.
+host::rope_table angles_of(rope_spec const& rope, std::int64_t positions)
+{
+    if (rope.style == rope_style::none) return {};
+    host::rope_table out(inverse_frequencies(rope, rope.factors), positions, rope.magnitude);
+    if (!rope.long_factors.empty()) out.append(inverse_frequencies(rope, rope.long_factors), positions, rope.magnitude);
+    return out;
+}
+
+std::int64_t angle_bytes(rope_spec const& rope, std::int64_t positions)
+{
+    if (rope.style == rope_style::none) return 0;
+    auto tables = rope.long_factors.empty() ? 1 : 2;
+    return positions * tables * (rope.style == rope_style::two_halves ? rope.dims / 2 : rope.dims) * 4;
 }
 
 /// The distinct rotations of a model, and which of them each layer has.
@@ -92,12 +138,53 @@ std::pair<std::vector<rope_spec>, std::vector<std::size_t>> rotations(model_spec
 
 host::activation function_of(activation_kind kind)
 {
-    return kind == activation_kind::silu ? host::activation::silu : host::activation::gelu_tanh;
+    switch (kind) {
+    case activation_kind::silu:
+        return host::activation::silu;
+    case activation_kind::gelu_tanh:
+        return host::activation::gelu_tanh;
+    case activation_kind::gelu_erf:
+        return host::activation::gelu_erf;
+    case activation_kind::relu:
+        return host::activation::relu;
+    case activation_kind::relu_squared:
+        return host::activation::relu_squared;
+    case activation_kind::swiglu_clamped:
+        return host::activation::swiglu_clamped;
+    }
+    return host::activation::silu;
 }
 
 host::rope_style style_of(rope_style style)
 {
-    return style == rope_style::halves ? host::rope_style::halves : host::rope_style::pairs;
+    switch (style) {
+    case rope_style::halves:
+        return host::rope_style::halves;
+    case rope_style::two_halves:
+        return host::rope_style::two_halves;
+    case rope_style::none:
+    case rope_style::pairs:
+        break;
+    }
+    return host::rope_style::pairs;
+}
+
+host::expert_scoring scoring_of(routing scoring)
+{
+    switch (scoring) {
+    case routing::softmax:
+        return host::expert_scoring::softmax;
+    case routing::softmax_of_chosen:
+        return host::expert_scoring::softmax_chosen;
+    case routing::sigmoid:
+        return host::expert_scoring::sigmoid;
+    }
+    return host::expert_scoring::softmax;
+}
+
+host::norm_kind kind_of(norm_kind kind)
+{
+    return kind == norm_kind::layer ? host::norm_kind::layer : host::norm_kind::rms;
 }
 
 /// Which forms of its input a product reads: F32, 8 bit, or (several products) both.
@@ -116,13 +203,25 @@ forms read_by(summed_weights const& w)
     return read_by(w.parts.front());
 }
 
+forms either(forms one, forms other)
+{
+    return {one.f32 || other.f32, one.q8 || other.q8};
+}
+
 forms read_by(stacked_weights const& w)
 {
     forms out;
-    for (auto const& part : w.parts) {
-        auto one = read_by(part.weights);
-        out = {out.f32 || one.f32, out.q8 || one.q8};
-    }
+    for (auto const& part : w.parts)
+        out = either(out, read_by(part.weights));
+    return out;
+}
+
+/// By whatever of a layer's feed-forward networks is there.
+forms read_by(layer_weights const& w)
+{
+    forms out;
+    for (auto const* matrix : {&w.ffn.gate_up, &w.ffn.up, &w.experts.router, &w.experts.gate_up})
+        if (matrix->rows > 0) out = either(out, read_by(*matrix));
     return out;
 }
 
@@ -161,15 +260,19 @@ std::vector<memory_line> decoder::plan(model_spec const& spec, shard const& part
     auto n = limits.rows;
     std::int64_t angles = 0;
     for (auto const& rope : rotations(spec).first)
-        angles += limits.positions * rope.dims * 4;
+        angles += angle_bytes(rope, limits.positions);
     auto lanes = limits.lanes > 1 ? std::to_string(limits.lanes) + " lanes × " : "";
-    auto summands = kept_summands(part) * w.width;
+    auto summands = kept_summands(w, part) * w.width;
+    auto mixture = w.experts == 0
+                       ? ""
+                       : ", " + std::to_string(w.slots) + " experts of " + std::to_string(w.experts) + " × (hidden " +
+                             std::to_string(w.expert_hidden) + " + " + std::to_string(w.width) + ")";
     std::vector<memory_line> lines;
     lines.push_back({"activations",
                      lanes + std::to_string(n) + " tokens × (2 × " + std::to_string(w.width) + " + QKV " +
                          std::to_string(w.qkv) + " + heads " + std::to_string(w.heads) + " + hidden " +
                          std::to_string(w.hidden) + ") in F32 and 8 bit" +
-                         (summands > 0 ? ", sums " + std::to_string(summands) + " in F32" : ""),
+                         (summands > 0 ? ", sums " + std::to_string(summands) + " in F32" : "") + mixture,
                      limits.lanes * step_bytes(w, part, limits)});
     if (part.last())
         lines.push_back({"logits",
@@ -180,7 +283,7 @@ std::vector<memory_line> decoder::plan(model_spec const& spec, shard const& part
     return lines;
 }
 
-activation_view decoder::take(std::int64_t rows, std::int64_t cols, arena& from) const
+activation_view decoder::take(std::int64_t rows, std::int64_t cols, arena& from)
 {
     auto blocks = (cols + block_columns - 1) / block_columns;
     activation_view out{rows, cols};
@@ -189,6 +292,18 @@ activation_view decoder::take(std::int64_t rows, std::int64_t cols, arena& from)
     out.scales = from.take<float>(rows * blocks);
     out.sums = from.take<float>(rows * blocks);
     return out;
+}
+
+void decoder::take_mixture(space& s, std::int64_t experts, std::int64_t used, std::int64_t hidden, arena& from) const
+{
+    auto slots = limits_.rows * used;
+    s.router = from.take<float>(limits_.rows * experts);
+    s.choice.ids = from.take<std::int32_t>(slots);
+    s.choice.weights = from.take<float>(slots);
+    s.choice.first = from.take<std::int32_t>(experts + 1);
+    s.choice.entries = from.take<std::int32_t>(slots);
+    s.expert_gated = take(slots, hidden, from);
+    s.expert_out = from.take<float>(slots * spec_.width);
 }
 
 decoder::decoder(device& where, model_spec spec, shard const& part, step_limits limits, model_weights& weights,
@@ -207,16 +322,15 @@ decoder::decoder(device& where, model_spec spec, shard const& part, step_limits 
                         "layer " + std::to_string(static_cast<std::size_t>(part_.first_layer) + i) + ": " + what);
         };
         if (layer.attention.head_dim > most_head_dim) refuse("heads of " + std::to_string(layer.attention.head_dim));
-        if (!layer.ffn.gated) refuse("a feed-forward network without a gate");
-        if (layer.norm.kind != norm_kind::rms) refuse("norm " + std::string(name(layer.norm.kind)));
+        if (layer.norm.kind == norm_kind::none) refuse("norm none");
+        if (has_output_norm(layer) && (layer.attention.output_bias || layer.ffn.bias))
+            refuse("a bias under norm placement " + std::string(name(layer.placement)));
     }
-    if (spec_.final_norm.kind != norm_kind::rms)
-        throw error(errc::unsupported, "final norm " + std::string(name(spec_.final_norm.kind)));
+    if (spec_.final_norm.kind == norm_kind::none && part_.last()) throw error(errc::unsupported, "final norm none");
 
     auto [distinct, of_layer] = rotations(spec_);
     for (auto const& rope : distinct)
-        angles_.emplace_back(rope.style == rope_style::none ? std::vector<double>{} : inverse_frequencies(rope),
-                             limits_.positions);
+        angles_.push_back(angles_of(rope, limits_.positions));
     angles_of_layer_ = std::move(of_layer);
 
     auto w = widest(spec_);
@@ -228,10 +342,12 @@ decoder::decoder(device& where, model_spec spec, shard const& part, step_limits 
         auto& s = spaces_.emplace_back();
         s.x = take(limits_.rows, w.width, memory);
         s.normed = take(limits_.rows, w.width, memory);
+        if (w.second_norm) s.normed_too = take(limits_.rows, w.width, memory);
         s.attended = take(limits_.rows, w.heads, memory);
         s.gated = take(limits_.rows, w.hidden, memory);
         s.qkv = memory.take<float>(limits_.rows * w.qkv);
-        s.summands = memory.take<float>(kept_summands(part_) * limits_.rows * w.width);
+        s.summands = memory.take<float>(kept_summands(w, part_) * limits_.rows * w.width);
+        if (w.experts > 0) take_mixture(s, w.experts, w.slots, w.expert_hidden, memory);
         s.last = take(limits_.logit_rows, w.width, memory);
         if (!part_.last()) continue;
         auto rows = part_.rows_each(limits_.logit_rows) * w.vocabulary;
@@ -250,15 +366,19 @@ struct decoder::pass {
 
     activation_view residual() const { return first_rows(s.x, step.rows, of.spec_.width); }
     activation_view normed() const { return first_rows(s.normed, step.rows, of.spec_.width); }
+    layer_spec const& spec(std::size_t layer) const { return of.spec_.layers[layer]; }
+    layer_weights const& weights(std::size_t layer) const { return of.weights_.layer(layer); }
 
-    void normalise(norm_spec const& norm, float const* weight, activation_view out,
+    void normalise(norm_spec const& norm, norm_weights const& w, float const* x, activation_view out,
                    std::int32_t const* row_index = nullptr)
     {
         norm_args args;
-        args.x = s.x.f32;
+        args.kind = kind_of(norm.kind);
+        args.x = x;
         args.x_stride = of.spec_.width;
         args.row_index = row_index;
-        args.weight = weight;
+        args.weight = w.weight;
+        args.bias = w.bias;
         args.eps = norm.epsilon;
         args.out = out;
         on.norm(f, args);
@@ -267,13 +387,22 @@ struct decoder::pass {
     task<> embed();
     task<> attend(std::size_t layer, activation_view input);
     task<> feed_forward(std::size_t layer, activation_view input);
-    task<> add_product(summed_weights const& w, activation_view input);
+    task<> mix_experts(std::size_t layer, activation_view input);
+    activation_view hidden(ffn_spec const& ffn, std::int64_t features, ffn_weights const& w, activation_view input);
+    task<> add_product(std::size_t layer, summed_weights const& w, activation_view input, float const* bias,
+                       norm_weights const& output_norm);
+    void add_sum(std::size_t layer, float const* sum, float const* bias, norm_weights const& output_norm);
+    activation_view sublayer_input(std::size_t layer, norm_weights const& norm, forms wanted);
+    void end_sublayer(std::size_t layer, norm_weights const& norm);
     task<> decoder_layer(std::size_t layer);
+    task<> parallel_layer(std::size_t layer);
     task<> project_logits();
+    void norm_heads(std::size_t layer, norm_weights const& w, float* heads, std::int64_t width);
     void follow_writes(std::size_t layer);
 };
 
-/// The residual stream of the first stage: each rank has part of the vocabulary and zeros for the rest.
+/// The residual stream of the first stage: each rank has part of the vocabulary and zeros for the rest. Positions are
+/// added by one of them.
 task<> decoder::pass::embed()
 {
     auto x = residual();
@@ -283,19 +412,47 @@ task<> decoder::pass::embed()
     args.rows = step.rows;
     args.first_token = static_cast<std::int32_t>(of.weights_.first_token());
     args.scale = of.spec_.embedding_scale;
+    args.positions = of.weights_.position_embedding();
+    args.chunks = step.chunks.front();
     args.out = x.f32;
     on.embed(f, args);
     co_await f.all_reduce(x.f32, x.f32, x.rows * x.cols);
 }
 
-/// x += input * w^T, where each rank has some columns of `w` and of the input. The sum over all summands comes first,
-/// in their order, and then the residual stream, whether there is one device or many.
-task<> decoder::pass::add_product(summed_weights const& w, activation_view input)
+/// What a sublayer has made goes into the residual stream.
+void decoder::pass::add_sum(std::size_t layer, float const* sum, float const* bias, norm_weights const& output_norm)
+{
+    auto x = residual();
+    auto const& how = spec(layer);
+    if (!has_output_norm(how)) {
+        on.add(f, {sum, x.f32, x.rows, x.cols, bias, how.output_scale, how.residual_scale});
+        return;
+    }
+    norm_args args;
+    args.kind = kind_of(how.norm.kind);
+    args.x = sum;
+    args.x_stride = x.cols;
+    args.weight = output_norm.weight;
+    args.bias = output_norm.bias;
+    args.eps = how.norm.epsilon;
+    args.residual = x.f32;
+    args.residual_scale = how.residual_scale;
+    args.scale = how.output_scale;
+    args.out = only(x, {true, false});
+    on.norm(f, args);
+}
+
+/// The end of a sublayer: input * w^T into the residual stream, where each rank has some columns of `w` and of the
+/// input. The sum over all summands comes first, in their order, then bias and norm, and then the residual stream,
+/// whether there is one device or many.
+task<> decoder::pass::add_product(std::size_t layer, summed_weights const& w, activation_view input, float const* bias,
+                                  norm_weights const& output_norm)
 {
     auto x = residual();
     auto cols = x.cols;
-    if (f.ranks() == 1 && w.parts.size() == 1) {
-        on.product(f, {w.parts.front(), input, x.f32, cols, x.f32});
+    auto const& how = spec(layer);
+    if (f.ranks() == 1 && w.parts.size() == 1 && !has_output_norm(how)) {
+        on.product(f, {w.parts.front(), input, x.f32, cols, x.f32, bias, how.output_scale, how.residual_scale});
         co_await f.turn();
         co_return;
     }
@@ -312,7 +469,7 @@ task<> decoder::pass::add_product(summed_weights const& w, activation_view input
     }
     auto parts = f.ranks() == 1 ? 1 : static_cast<std::int32_t>(w.parts.size());
     co_await f.all_reduce(s.summands, s.summands, count, parts);
-    on.add(f, {s.summands, x.f32, x.rows, cols});
+    add_sum(layer, s.summands, bias, output_norm);
 }
 
 /// What this pass reads of the pages was written by passes whose writes have all been issued, or it is an error of the
@@ -332,15 +489,20 @@ void decoder::pass::follow_writes(std::size_t layer)
 
 task<> decoder::pass::attend(std::size_t layer, activation_view input)
 {
-    auto const& a = of.spec_.layers[layer].attention;
-    auto const& w = of.weights_.layer(layer);
+    auto const& a = spec(layer).attention;
+    auto const& w = weights(layer);
     auto kv = of.kv_.layer(static_cast<int>(layer));
     std::span<sequence_chunk const> chunks =
         step.chunks[static_cast<std::size_t>(of.kv_.group_of(static_cast<int>(layer)))];
     auto heads = static_cast<std::int32_t>(a.heads);
 
     for (auto const& part : w.qkv.parts)
-        on.product(f, {part.weights, input, s.qkv + part.first_row, of.qkv_width_, nullptr});
+        on.product(f, {part.weights, input, s.qkv + part.first_row, of.qkv_width_, nullptr,
+                       w.qkv_bias == nullptr ? nullptr : w.qkv_bias + part.first_row});
+    if (a.query_key_norm == head_norm::all_heads) {
+        norm_heads(layer, w.query_norm, s.qkv, a.query_width());
+        norm_heads(layer, w.key_norm, s.qkv + a.query_width(), a.kv_width());
+    }
 
     rope_args rotate;
     rotate.qkv = s.qkv;
@@ -350,6 +512,13 @@ task<> decoder::pass::attend(std::size_t layer, activation_view input)
     rotate.rope = of.angles_[of.angles_of_layer_[layer]].view();
     rotate.style = style_of(a.rope.style);
     rotate.chunks = chunks;
+    if (a.query_key_norm == head_norm::head || a.query_key_norm == head_norm::each_head) {
+        rotate.norm = kind_of(a.norm.kind);
+        rotate.query_norm = w.query_norm.weight;
+        rotate.key_norm = w.key_norm.weight;
+        rotate.norm_eps = a.norm.epsilon;
+        rotate.norm_per_head_weights = a.query_key_norm == head_norm::each_head;
+    }
     on.rope_and_store(f, rotate);
     follow_writes(layer);
 
@@ -362,6 +531,7 @@ task<> decoder::pass::attend(std::size_t layer, activation_view input)
     attention.scale = a.scale;
     attention.soft_cap = a.soft_cap;
     attention.window = static_cast<std::int32_t>(a.window);
+    attention.sinks = w.sinks;
     // Attention quantises what it makes a head at a time; heads that are not whole blocks are quantised afterwards.
     auto const attended = first_rows(s.attended, step.rows, a.query_width());
     auto const input_of_output = only(attended, read_by(w.attention_out));
@@ -370,44 +540,160 @@ task<> decoder::pass::attend(std::size_t layer, activation_view input)
     on.attention(f, attention);
     if (!whole_blocks && input_of_output.q8 != nullptr) on.quantise(f, {attended});
 
-    co_await add_product(w.attention_out, input_of_output);
+    co_await add_product(layer, w.attention_out, input_of_output, w.attention_out_bias, w.attention_output_norm);
+}
+
+/// The norm over all heads of the queries or of the keys, in place.
+void decoder::pass::norm_heads(std::size_t layer, norm_weights const& w, float* heads, std::int64_t width)
+{
+    auto const& norm = spec(layer).attention.norm;
+    norm_args args;
+    args.kind = kind_of(norm.kind);
+    args.x = heads;
+    args.x_stride = of.qkv_width_;
+    args.weight = w.weight;
+    args.bias = w.bias;
+    args.eps = norm.epsilon;
+    args.out = {.rows = step.rows, .cols = width, .f32 = heads, .stride = of.qkv_width_};
+    on.norm(f, args);
+}
+
+/// Both halves of a dense network but for the sum: what its second product reads.
+activation_view decoder::pass::hidden(ffn_spec const& ffn, std::int64_t features, ffn_weights const& w,
+                                      activation_view input)
+{
+    auto inner = only(first_rows(s.gated, input.rows, features), read_by(w.down));
+    auto function = function_of(ffn.activation);
+    if (ffn.gated)
+        on.gated(f, {w.gate_up, only(input, read_by(w.gate_up)), inner, function, w.gate_bias, w.up_bias, clamped_alpha,
+                     clamped_limit});
+    else
+        on.activated(f, {w.up, only(input, read_by(w.up)), w.up_bias, inner, function});
+    return inner;
 }
 
 task<> decoder::pass::feed_forward(std::size_t layer, activation_view input)
 {
-    auto const& ffn = of.spec_.layers[layer].ffn;
-    auto const& w = of.weights_.layer(layer);
-    auto inner = only(first_rows(s.gated, input.rows, ffn.hidden), read_by(w.down));
-    on.gated(f, {w.gate_up, input, inner, function_of(ffn.activation)});
-    co_await add_product(w.down, inner);
+    auto const& ffn = spec(layer).ffn;
+    auto const& w = weights(layer);
+    if (ffn.experts.count > 0) {
+        co_await mix_experts(layer, input);
+        co_return;
+    }
+    auto inner = hidden(ffn, ffn.hidden, w.ffn, input);
+    co_await add_product(layer, w.ffn.down, inner, w.ffn.down_bias, w.ffn_output_norm);
+}
+
+/// Each token through the experts that the router chooses for it, and through the one that all share. Experts are
+/// divided among the summands, and so among the ranks, in their order.
+task<> decoder::pass::mix_experts(std::size_t layer, activation_view input)
+{
+    auto const& how = spec(layer).ffn.experts;
+    auto const& w = weights(layer);
+    auto const& e = w.experts;
+    auto rows = input.rows;
+    auto count = rows * of.spec_.width;
+    on.product(f, {e.router, only(input, read_by(e.router)), s.router, how.count, nullptr, e.router_bias});
+
+    auto choice = s.choice;
+    choice.rows = rows;
+    choice.used = static_cast<std::int32_t>(how.used);
+    choice.first_expert = static_cast<std::int32_t>(e.first);
+    choice.experts = static_cast<std::int32_t>(e.count);
+    route_args route;
+    route.logits = s.router;
+    route.experts = static_cast<std::int32_t>(how.count);
+    route.scoring = scoring_of(how.scoring);
+    route.selection_bias = e.selection_bias;
+    route.groups = static_cast<std::int32_t>(how.groups);
+    route.groups_used = static_cast<std::int32_t>(how.groups_used);
+    route.renormalise = how.normalised;
+    route.scale = how.scale;
+    route.choice = choice;
+    on.route(f, route);
+
+    auto inner = only(first_rows(s.expert_gated, rows * how.used, how.hidden), read_by(e.down));
+    on.expert_gated(f, {choice, e.gate_up, e.gate_up_bytes, only(input, read_by(e.gate_up)), inner, e.gate_bias,
+                        e.up_bias, function_of(spec(layer).ffn.activation), clamped_alpha, clamped_limit});
+    on.expert_product(f, {choice, e.down, e.down_bytes, inner, e.down_bias, s.expert_out});
+
+    activation_view shared;
+    if (how.shared_hidden > 0) shared = hidden(spec(layer).ffn, how.shared_hidden, w.ffn, input);
+    auto each = choice.experts / of.part_.parts;
+    choice.experts = each;
+    for (std::int32_t i = 0; i < of.part_.parts; ++i) {
+        // A single device adds up what it makes; where there are several, the collective does.
+        auto* summand = s.summands + (f.ranks() > 1 ? i : std::min(i, 1)) * count;
+        on.expert_sum(f, {choice, s.expert_out, of.spec_.width, nullptr, summand});
+        choice.first_expert += each;
+        if (how.shared_hidden > 0) {
+            auto const& down = w.ffn.down.parts[static_cast<std::size_t>(i)];
+            on.product(f, {down, columns(shared, i * down.cols, down.cols), summand, of.spec_.width, summand});
+        }
+        if (f.ranks() == 1 && i > 0) on.add(f, {summand, s.summands, rows, of.spec_.width});
+    }
+    co_await f.all_reduce(s.summands, s.summands, count, f.ranks() == 1 ? 1 : of.part_.parts);
+    add_sum(layer, s.summands, nullptr, w.ffn_output_norm);
+}
+
+/// What a sublayer reads: the stream, or its norm, where its placement has one before the sublayer.
+activation_view decoder::pass::sublayer_input(std::size_t layer, norm_weights const& norm, forms wanted)
+{
+    auto const& how = spec(layer);
+    auto x = residual();
+    switch (how.placement) {
+    case norm_placement::pre:
+    case norm_placement::sandwich: {
+        auto input = only(normed(), wanted);
+        normalise(how.norm, norm, s.x.f32, input);
+        return input;
+    }
+    case norm_placement::input: {
+        // The normed stream takes the stream's place: what the sublayer makes is added to it.
+        auto both = only(x, {true, wanted.q8});
+        normalise(how.norm, norm, s.x.f32, both);
+        return both;
+    }
+    case norm_placement::post_add:
+    case norm_placement::output:
+        if (wanted.q8) on.quantise(f, {x});
+        break;
+    }
+    return only(x, wanted);
+}
+
+/// Both sublayers read the stream as it was before either.
+task<> decoder::pass::parallel_layer(std::size_t i)
+{
+    auto const& layer = spec(i);
+    auto const& w = weights(i);
+    auto first = only(normed(), layer.shared_norm ? either(read_by(w.qkv), read_by(w)) : read_by(w.qkv));
+    normalise(layer.norm, w.attention_norm, s.x.f32, first);
+    auto second = normed();
+    if (!layer.shared_norm) {
+        second = first_rows(s.normed_too, step.rows, of.spec_.width);
+        normalise(layer.norm, w.ffn_norm, s.x.f32, only(second, read_by(w)));
+    }
+    co_await attend(i, only(first, read_by(w.qkv)));
+    co_await feed_forward(i, only(second, read_by(w)));
 }
 
 task<> decoder::pass::decoder_layer(std::size_t i)
 {
-    auto const& layer = of.spec_.layers[i];
-    auto const& w = of.weights_.layer(i);
-    switch (layer.placement) {
-    case norm_placement::pre: {
-        // x + f(N(x)): the product adds its result to the residual stream.
-        auto input = only(normed(), read_by(w.qkv));
-        normalise(layer.norm, w.attention_norm, input);
-        co_await attend(i, input);
-        input = only(normed(), read_by(w.gate_up));
-        normalise(layer.norm, w.ffn_norm, input);
-        co_await feed_forward(i, input);
-        break;
-    }
-    case norm_placement::post_add: {
-        // N(x + f(x)): sublayers read the stream itself, and the norm replaces it.
-        auto x = residual();
-        if (i == 0 && read_by(w.qkv).q8) on.quantise(f, {x});
-        co_await attend(i, only(x, read_by(w.qkv)));
-        normalise(layer.norm, w.attention_norm, x);
-        co_await feed_forward(i, only(x, read_by(w.gate_up)));
-        normalise(layer.norm, w.ffn_norm, x);
-        break;
-    }
-    }
+    auto const& w = weights(i);
+    auto input = sublayer_input(i, w.attention_norm, read_by(w.qkv));
+    co_await attend(i, input);
+    end_sublayer(i, w.attention_norm);
+    input = sublayer_input(i, w.ffn_norm, read_by(w));
+    co_await feed_forward(i, input);
+    end_sublayer(i, w.ffn_norm);
+}
+
+/// After the original transformer's sublayers the norm of the stream takes its place.
+void decoder::pass::end_sublayer(std::size_t layer, norm_weights const& norm)
+{
+    auto const& how = spec(layer);
+    if (how.placement == norm_placement::post_add) normalise(how.norm, norm, s.x.f32, only(residual(), {true, false}));
 }
 
 /// Each rank computes the logits of its part of the vocabulary for all rows, and gets all of the vocabulary for its
@@ -417,15 +703,18 @@ task<> decoder::pass::project_logits()
     auto const& output = of.weights_.output();
     auto rows = step.logit_rows;
     auto last = only(first_rows(s.last, rows, of.spec_.width), read_by(output));
-    normalise(of.spec_.final_norm, of.weights_.output_norm(), last, step.logit_row_index);
+    normalise(of.spec_.final_norm, of.weights_.output_norm(), s.x.f32, last, step.logit_row_index);
+    auto const scaled = of.spec_.logit_scale != 1.0f || of.spec_.logit_cap != 0;
     if (f.ranks() == 1) {
         on.product(f, {output, last, s.logits, of.spec_.vocabulary, nullptr});
+        if (scaled) on.soft_cap(f, {s.logits, rows * of.spec_.vocabulary, of.spec_.logit_cap, of.spec_.logit_scale});
         co_return;
     }
     // What is sent is whole blocks of rows: what fills up the last ones is never read.
     auto each = of.part_.rows_each(rows);
     auto* mine = s.shards + each * of.spec_.vocabulary;
     on.product(f, {output, last, s.shards, output.rows, nullptr});
+    if (scaled) on.soft_cap(f, {s.shards, rows * output.rows, of.spec_.logit_cap, of.spec_.logit_scale});
     co_await f.all_to_all(element_kind::f32, s.shards, mine, each * output.rows);
     on.join_columns(f, {mine, f.ranks(), each, output.rows, s.logits});
 }
@@ -441,7 +730,10 @@ task<float*> decoder::forward(flow& f, ops& on, decoder_step step, std::size_t l
         f.follow(t);
     if (part_.first()) co_await p.embed();
     for (std::size_t i = 0; i < spec_.layers.size(); ++i)
-        co_await p.decoder_layer(i);
+        if (p.spec(i).parallel)
+            co_await p.parallel_layer(i);
+        else
+            co_await p.decoder_layer(i);
     if (!part_.last())
         co_await f.send(element_kind::f32, s.x.f32, count, part_.stage + 1);
     else if (step.logit_rows > 0)

@@ -72,20 +72,28 @@ private:
     struct arena;
     /// The activations of one lane.
     struct space {
-        activation_view x;        ///< the residual stream; quantised too, for layers that read it without a norm
-        activation_view normed;   ///< input of a sublayer
-        activation_view attended; ///< heads, before the output projection
-        activation_view gated;    ///< between the two halves of the feed-forward network
-        activation_view last;     ///< final norm of the rows whose logits are wanted
+        activation_view x;          ///< the residual stream; quantised too, for layers that read it without a norm
+        activation_view normed;     ///< input of a sublayer
+        activation_view normed_too; ///< of the second, where two read the stream at the same time
+        activation_view attended;   ///< heads, before the output projection
+        activation_view gated;      ///< between the two halves of the feed-forward network
+        activation_view last;       ///< final norm of the rows whose logits are wanted
         float* qkv = nullptr;
-        float* summands = nullptr; ///< of a product that is divided by its input
+        float* summands = nullptr; ///< of a product that is divided by its input, or whose output is normed
+        /// Of a mixture: what the router says, what it chooses, and each slot's expert between its halves and after
+        /// them.
+        float* router = nullptr;
+        expert_choice choice;
+        activation_view expert_gated;
+        float* expert_out = nullptr;
         float* logits = nullptr;
         float* shards = nullptr; ///< this rank's tokens' logits, then everybody's of its rows, to be joined
         ticket newest;           ///< that uses it
     };
     struct pass;
 
-    activation_view take(std::int64_t rows, std::int64_t cols, arena& from) const;
+    static activation_view take(std::int64_t rows, std::int64_t cols, arena& from);
+    void take_mixture(space& s, std::int64_t experts, std::int64_t used, std::int64_t hidden, arena& from) const;
 
     model_spec spec_;
     shard part_;

@@ -35,14 +35,19 @@ struct demand {
 std::set<demand> demands(tensor_source const& file, described_model const& model, std::int64_t tensor,
                          std::int64_t summands)
 {
-    auto grain = [&](std::string const& name) { return takes_q8(file.format(file.tensor(name))) ? block_columns : 1; };
+    auto grain = [&](tensor_ref const& at) { return takes_q8(file.format(file.tensor(at.name))) ? block_columns : 1; };
     std::set<demand> out;
     for (std::size_t i = 0; i < model.spec.layers.size(); ++i) {
         auto const& layer = model.spec.layers[i];
         auto const& names = model.tensors.layers[i];
         out.insert({"heads", layer.attention.heads, tensor});
         out.insert({"KV heads", layer.attention.kv_heads, tensor, 1, true});
-        out.insert({"hidden features", layer.ffn.hidden, summands, grain(names.down)});
+        auto const& experts = layer.ffn.experts;
+        auto hidden = experts.count > 0 ? experts.shared_hidden : layer.ffn.hidden;
+        if (hidden > 0) out.insert({"hidden features", hidden, summands, grain(names.ffn.down)});
+        if (experts.count > 0) out.insert({"experts", experts.count, summands});
+        // Their sum of squares would take a collective of its own.
+        if (layer.attention.query_key_norm == head_norm::all_heads) out.insert({"norms over all heads", 1, tensor});
         out.insert({"attention features", layer.attention.query_width(), summands, grain(names.attention_output)});
     }
     out.insert({"vocabulary", model.spec.vocabulary, tensor});
@@ -66,7 +71,9 @@ std::string list_of_degrees(tensor_source const& file, described_model const& mo
 std::int64_t weights_of(model_spec const& spec, layer_spec const& layer)
 {
     auto const& a = layer.attention;
-    auto per_feature = 2 * a.query_width() + 2 * a.kv_width() + (layer.ffn.gated ? 3 : 2) * layer.ffn.hidden;
+    auto const& experts = layer.ffn.experts;
+    auto hidden = experts.count > 0 ? experts.count * experts.hidden + experts.shared_hidden : layer.ffn.hidden;
+    auto per_feature = 2 * a.query_width() + 2 * a.kv_width() + (layer.ffn.gated ? 3 : 2) * hidden;
     return spec.width * per_feature;
 }
 
@@ -159,6 +166,7 @@ model_spec part_of(model_spec const& spec, shard const& part)
         a.heads = part.length(a.heads);
         a.kv_heads = part.kv_heads(a.kv_heads);
         layer.ffn.hidden = part.length(layer.ffn.hidden);
+        layer.ffn.experts.shared_hidden = part.length(layer.ffn.experts.shared_hidden);
     }
     return out;
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 #include <string>
 
 #include <plait/actors/error.hpp>
@@ -31,8 +32,8 @@ struct model_weights::layout {
 
     std::size_t bytes = 0;
     std::vector<placement> placements;
-    weight_view token_embedding, output;
-    float const* output_norm = nullptr;
+    weight_view token_embedding, position_embedding, output;
+    norm_weights output_norm;
     std::vector<layer_weights> layers;
     std::size_t embedding_bytes = 0, output_bytes = 0;
     std::size_t largest_slice = 0;
@@ -46,55 +47,74 @@ struct model_weights::layout {
         return offset;
     }
 
-    weight_format format_of(std::string const& name) const { return file.format(file.tensor(name)); }
+    weight_format format_of(tensor_ref const& which) const { return file.format(file.tensor(which.name)); }
 
-    float const* vector(std::string const& name)
+    /// Rows of the whole matrix that `which` is, and its columns.
+    std::int64_t columns_of(tensor_ref const& which) const
     {
-        auto const& tensor = file.tensor(name);
-        auto offset = reserve(static_cast<std::size_t>(tensor.cols()) * sizeof(float));
-        place({&tensor, {0, 1, 0, tensor.cols()}, file.format(tensor), weight_format::f32, offset, 0, {}, true});
-        return reinterpret_cast<float const*>(at(offset));
+        auto const& tensor = file.tensor(which.name);
+        return which.transposed ? tensor.rows() : tensor.cols();
     }
 
-    void place(placement const& p)
+    void place(placement p)
     {
         auto const& from = p.from_file;
         auto rows = std::min(from.rows, slice_rows(p.from, from.cols));
         largest_slice =
             std::max(largest_slice, static_cast<std::size_t>(rows) * host::file_row_bytes(p.from, from.cols));
-        placements.push_back(p);
+        placements.push_back(std::move(p));
     }
 
-    weight_view matrix(std::string const& name, region which)
+    void place_vector(tensor_ref const& which, std::int64_t first, std::int64_t count, std::size_t offset)
     {
-        auto const& tensor = file.tensor(name);
-        auto to = kept_as(file.format(tensor), mode);
-        auto offset = reserve(host::packed_bytes(to, which.rows, which.cols));
-        place({&tensor, which, file.format(tensor), to, offset, 0, {}, false});
-        return {to, which.rows, which.cols, at(offset)};
+        auto const& tensor = file.tensor(which.name);
+        place({&tensor, which, {first, count, 0, 1}, file.format(tensor), weight_format::f32, offset, 0, {}, true});
     }
 
-    /// This rank's rows of a matrix that is divided by its outputs.
-    region rows_of(std::string const& name) const
+    /// `count` values of a vector from `first` on; null where there is none.
+    float const* vector(tensor_ref const& which, std::int64_t first, std::int64_t count)
     {
-        auto const& tensor = file.tensor(name);
-        return {part.begin(tensor.rows()), part.length(tensor.rows()), 0, tensor.cols()};
+        if (which.empty()) return nullptr;
+        auto offset = reserve(static_cast<std::size_t>(count) * sizeof(float));
+        place_vector(which, first, count, offset);
+        return reinterpret_cast<float const*>(at(offset));
     }
 
-    /// A matrix that is divided by its inputs, in this rank's summands.
-    summed_weights summed(std::string const& name)
+    norm_weights norm(norm_tensors const& names, std::int64_t first, std::int64_t count)
     {
-        auto const& tensor = file.tensor(name);
-        auto cols = part.length(tensor.cols()) / part.parts;
+        return {vector(names.weight, first, count), vector(names.bias, first, count)};
+    }
+
+    norm_weights norm(norm_tensors const& names) { return norm(names, 0, model.spec.width); }
+
+    weight_view matrix(tensor_ref const& which, region part_of_it)
+    {
+        auto from = format_of(which);
+        auto to = kept_as(from, mode);
+        auto offset = reserve(host::packed_bytes(to, part_of_it.rows, part_of_it.cols));
+        place({&file.tensor(which.name), which, part_of_it, from, to, offset, 0, {}, false});
+        return {to, part_of_it.rows, part_of_it.cols, at(offset)};
+    }
+
+    /// This rank's rows of a matrix of `rows` that is divided by its outputs.
+    region rows_of(tensor_ref const& which, std::int64_t rows) const
+    {
+        return {part.begin(rows), part.length(rows), 0, columns_of(which)};
+    }
+
+    /// A matrix of `rows` by `cols` that is divided by its inputs, in this rank's summands.
+    summed_weights summed(tensor_ref const& which, std::int64_t rows, std::int64_t cols)
+    {
+        auto each = part.length(cols) / part.parts;
         summed_weights out;
         for (std::int32_t i = 0; i < part.parts; ++i)
-            out.parts.push_back(matrix(name, {0, tensor.rows(), part.begin(tensor.cols()) + i * cols, cols}));
+            out.parts.push_back(matrix(which, {0, rows, part.begin(cols) + i * each, each}));
         return out;
     }
 
     /// Neighbours of one format lie in one set of panels. A part that does not end on a panel's edge takes the next one
     /// into its last panel, so that its padding is not read as outputs.
-    stacked_weights stacked(std::vector<std::pair<std::string, region>> const& matrices)
+    stacked_weights stacked(std::vector<std::pair<tensor_ref, region>> const& matrices)
     {
         stacked_weights out;
         for (std::size_t i = 0; i < matrices.size();) {
@@ -109,8 +129,7 @@ struct model_weights::layout {
             out.rows += rows;
             for (std::int64_t row = 0; i < end; ++i) {
                 auto const& [name, which] = matrices[i];
-                auto const& tensor = file.tensor(name);
-                place({&tensor, which, file.format(tensor), to, offset, row, {}, false});
+                place({&file.tensor(name.name), name, which, format_of(name), to, offset, row, {}, false});
                 row += which.rows;
             }
         }
@@ -118,47 +137,152 @@ struct model_weights::layout {
     }
 
     /// Gate and up must share a format to share panels; where a file has them in two, both are held in F32.
-    weight_view gate_and_up(std::string const& gate, std::string const& up)
+    weight_format shared_format(tensor_ref const& gate, tensor_ref const& up) const
     {
-        auto const& first = file.tensor(gate);
-        auto const& second = file.tensor(up);
-        auto to = file.format(first) == file.format(second) ? kept_as(file.format(first), mode) : weight_format::f32;
-        auto which = rows_of(gate);
-        auto offset = reserve(2 * host::packed_bytes(to, which.rows, which.cols));
-        place({&first, which, file.format(first), to, offset, 0, {2, 0}, false});
-        place({&second, which, file.format(second), to, offset, 0, {2, 1}, false});
-        return {to, 2 * which.rows, which.cols, at(offset)};
+        return format_of(gate) == format_of(up) ? kept_as(format_of(gate), mode) : weight_format::f32;
     }
 
-    stacked_weights queries_keys_values(layer_tensors const& names, attention_spec const& whole)
+    /// Gate and up, `which` of each, at `offset`.
+    void place_gate_up(ffn_tensors const& names, region which, weight_format to, std::size_t offset)
     {
-        auto queries = rows_of(names.query);
-        region kv{part.first_kv_head(whole.kv_heads) * whole.head_dim, part.kv_heads(whole.kv_heads) * whole.head_dim,
-                  0, queries.cols};
-        return stacked({{names.query, queries}, {names.key, kv}, {names.value, kv}});
+        place({&file.tensor(names.gate.name), names.gate, which, format_of(names.gate), to, offset, 0, {2, 0}, false});
+        place({&file.tensor(names.up.name), names.up, which, format_of(names.up), to, offset, 0, {2, 1}, false});
+    }
+
+    ffn_weights network(ffn_tensors const& names, std::int64_t hidden)
+    {
+        ffn_weights out;
+        auto which = rows_of(names.up, hidden);
+        if (names.gate.empty()) {
+            out.up = matrix(names.up, which);
+        } else {
+            auto to = shared_format(names.gate, names.up);
+            auto offset = reserve(2 * host::packed_bytes(to, which.rows, which.cols));
+            place_gate_up(names, which, to, offset);
+            out.gate_up = {to, 2 * which.rows, which.cols, at(offset)};
+        }
+        out.gate_bias = vector(names.gate_bias, which.row, which.rows);
+        out.up_bias = vector(names.up_bias, which.row, which.rows);
+        out.down = summed(names.down, model.spec.width, hidden);
+        out.down_bias = vector(names.down_bias, 0, model.spec.width);
+        return out;
+    }
+
+    /// One vector of each of this rank's experts, one behind the other.
+    float const* of_experts(layer_tensors const& names, experts_weights const& mine, tensor_ref ffn_tensors::* which,
+                            std::int64_t length)
+    {
+        if ((names.experts.front().*which).empty()) return nullptr;
+        auto offset = reserve(static_cast<std::size_t>(mine.count * length) * sizeof(float));
+        for (std::int64_t i = 0; i < mine.count; ++i)
+            place_vector(names.experts[static_cast<std::size_t>(mine.first + i)].*which, 0, length,
+                         offset + static_cast<std::size_t>(i * length) * sizeof(float));
+        return reinterpret_cast<float const*>(at(offset));
+    }
+
+    experts_weights mixture(layer_tensors const& names, experts_spec const& whole)
+    {
+        experts_weights out;
+        auto width = model.spec.width;
+        out.router = matrix(names.router, {0, whole.count, 0, width});
+        out.router_bias = vector(names.router_bias, 0, whole.count);
+        out.selection_bias = vector(names.selection_bias, 0, whole.count);
+        out.first = part.begin(whole.count);
+        out.count = part.length(whole.count);
+        auto expert = [&](std::int64_t i) -> ffn_tensors const& {
+            return names.experts[static_cast<std::size_t>(out.first + i)];
+        };
+        // One format for all of them, so that one view and a distance say where each is.
+        auto up_format = shared_format(expert(0).gate, expert(0).up);
+        auto down_format = kept_as(format_of(expert(0).down), mode);
+        for (std::int64_t i = 1; i < out.count; ++i) {
+            if (shared_format(expert(i).gate, expert(i).up) != up_format) up_format = weight_format::f32;
+            if (kept_as(format_of(expert(i).down), mode) != down_format) down_format = weight_format::f32;
+        }
+        out.gate_up_bytes = 2 * host::packed_bytes(up_format, whole.hidden, width);
+        out.down_bytes = host::packed_bytes(down_format, width, whole.hidden);
+        auto up_offset = reserve(static_cast<std::size_t>(out.count) * out.gate_up_bytes);
+        auto down_offset = reserve(static_cast<std::size_t>(out.count) * out.down_bytes);
+        out.gate_up = {up_format, 2 * whole.hidden, width, at(up_offset)};
+        out.down = {down_format, width, whole.hidden, at(down_offset)};
+        for (std::int64_t i = 0; i < out.count; ++i) {
+            auto n = static_cast<std::size_t>(i);
+            auto const& down = expert(i).down;
+            place_gate_up(expert(i), {0, whole.hidden, 0, width}, up_format, up_offset + n * out.gate_up_bytes);
+            place({&file.tensor(down.name),
+                   down,
+                   {0, width, 0, whole.hidden},
+                   format_of(down),
+                   down_format,
+                   down_offset + n * out.down_bytes,
+                   0,
+                   {},
+                   false});
+        }
+        out.gate_bias = of_experts(names, out, &ffn_tensors::gate_bias, whole.hidden);
+        out.up_bias = of_experts(names, out, &ffn_tensors::up_bias, whole.hidden);
+        out.down_bias = of_experts(names, out, &ffn_tensors::down_bias, width);
+        return out;
+    }
+
+    void attention(layer_tensors const& names, attention_spec const& whole, layer_weights& out)
+    {
+        auto queries = rows_of(names.query, whole.query_width());
+        auto first_head = part.first_kv_head(whole.kv_heads), heads = part.kv_heads(whole.kv_heads);
+        region kv{first_head * whole.head_dim, heads * whole.head_dim, 0, queries.cols};
+        out.qkv = stacked({{names.query, queries}, {names.key, kv}, {names.value, kv}});
+        if (!names.query_bias.empty()) {
+            auto offset = reserve(static_cast<std::size_t>(out.qkv.rows) * sizeof(float));
+            out.qkv_bias = reinterpret_cast<float const*>(at(offset));
+            place_vector(names.query_bias, queries.row, queries.rows, offset);
+            offset += static_cast<std::size_t>(queries.rows) * sizeof(float);
+            place_vector(names.key_bias, kv.row, kv.rows, offset);
+            offset += static_cast<std::size_t>(kv.rows) * sizeof(float);
+            place_vector(names.value_bias, kv.row, kv.rows, offset);
+        }
+        if (whole.query_key_norm == head_norm::head) {
+            out.query_norm = norm(names.query_norm, 0, whole.head_dim);
+            out.key_norm = norm(names.key_norm, 0, whole.head_dim);
+        } else {
+            out.query_norm = norm(names.query_norm, queries.row, queries.rows);
+            out.key_norm = norm(names.key_norm, kv.row, kv.rows);
+        }
+        out.sinks = vector(names.sinks, part.begin(whole.heads), part.length(whole.heads));
+        out.attention_out = summed(names.attention_output, model.spec.width, whole.query_width());
+        out.attention_out_bias = vector(names.attention_output_bias, 0, model.spec.width);
     }
 
     void walk()
     {
         auto const& names = model.tensors;
-        if (part.first()) token_embedding = matrix(names.token_embedding, rows_of(names.token_embedding));
+        auto const& spec = model.spec;
+        if (part.first()) {
+            token_embedding = matrix(names.token_embedding, rows_of(names.token_embedding, spec.vocabulary));
+            if (!names.position_embedding.empty() && part.rank == 0)
+                position_embedding = matrix(names.position_embedding, {0, spec.learned_positions, 0, spec.width});
+        }
         embedding_bytes = bytes;
         for (auto i = part.first_layer; i < part.first_layer + part.layers; ++i) {
-            auto const& layer = names.layers[static_cast<std::size_t>(i)];
+            auto const& layer = spec.layers[static_cast<std::size_t>(i)];
+            auto const& at = names.layers[static_cast<std::size_t>(i)];
             layer_weights out;
-            out.attention_norm = vector(layer.attention_norm);
-            out.qkv = queries_keys_values(layer, model.spec.layers[static_cast<std::size_t>(i)].attention);
-            out.attention_out = summed(layer.attention_output);
-            out.ffn_norm = vector(layer.ffn_norm);
-            out.gate_up = gate_and_up(layer.gate, layer.up);
-            out.down = summed(layer.down);
+            out.attention_norm = norm(at.attention_norm);
+            attention(at, layer.attention, out);
+            out.attention_output_norm = norm(at.attention_output_norm);
+            out.ffn_norm = norm(at.ffn_norm);
+            auto const& experts = layer.ffn.experts;
+            if (experts.count > 0) out.experts = mixture(at, experts);
+            auto hidden = experts.count > 0 ? experts.shared_hidden : layer.ffn.hidden;
+            if (hidden > 0) out.ffn = network(at.ffn, hidden);
+            out.ffn_output_norm = norm(at.ffn_output_norm);
             layers.push_back(std::move(out));
         }
         auto before = bytes;
         if (part.last()) {
-            output_norm = vector(names.output_norm);
+            output_norm = norm(names.output_norm);
             auto const& name = names.output.empty() ? names.token_embedding : names.output;
-            output = names.output.empty() && part.first() ? token_embedding : matrix(name, rows_of(name));
+            output =
+                names.output.empty() && part.first() ? token_embedding : matrix(name, rows_of(name, spec.vocabulary));
         }
         output_bytes = bytes - before;
     }
@@ -175,6 +299,18 @@ std::vector<memory_line> model_weights::plan(tensor_source const& file, describe
     auto summed = [&](summed_weights const& w) {
         return (w.parts.size() > 1 ? std::to_string(w.parts.size()) + " × " : "") + matrix(w.parts.front());
     };
+    auto feed_forward = [&](layer_weights const& layer) {
+        std::string out;
+        auto const& experts = layer.experts;
+        if (experts.count > 0)
+            out += ", " + std::to_string(experts.count) + " experts of gate and up " + matrix(experts.gate_up) +
+                   ", down " + matrix(experts.down);
+        if (layer.ffn.down.parts.empty()) return out;
+        if (experts.count > 0) out += "; for every token";
+        out +=
+            layer.ffn.gate_up.rows > 0 ? ", gate and up " + matrix(layer.ffn.gate_up) : ", up " + matrix(layer.ffn.up);
+        return out + ", down " + summed(layer.ffn.down);
+    };
     auto tied = model.tensors.output.empty();
     std::vector<memory_line> lines;
     if (part.first())
@@ -185,7 +321,7 @@ std::vector<memory_line> model_weights::plan(tensor_source const& file, describe
     lines.push_back({"layers",
                      std::to_string(part.layers) + " layers; of the first: QKV " +
                          matrix(first.qkv.parts.front().weights) + ", output " + summed(first.attention_out) +
-                         ", gate and up " + matrix(first.gate_up) + ", down " + summed(first.down),
+                         feed_forward(first),
                      static_cast<std::int64_t>(all.bytes - all.embedding_bytes - all.output_bytes)});
     if (part.last())
         lines.push_back({"output", tied && part.first() ? "norm" : "norm, " + matrix(all.output),
@@ -207,6 +343,7 @@ model_weights::model_weights(device& where, tensor_source const& file, described
     all.walk();
     token_embedding_ = all.token_embedding;
     first_token_ = part.begin(model.spec.vocabulary);
+    position_embedding_ = all.position_embedding;
     output_ = all.output;
     output_norm_ = all.output_norm;
     layers_ = std::move(all.layers);
@@ -215,22 +352,49 @@ model_weights::model_weights(device& where, tensor_source const& file, described
         file_bytes_ += static_cast<std::uint64_t>(p.from_file.rows) * host::file_row_bytes(p.from, p.from_file.cols);
 }
 
-/// Copies `rows` rows of a placement, from row `row` of it on, into the slice. Read, not mapped: a file that is cut
-/// short meanwhile is an error here, not a signal.
+/// Copies `rows` rows of a placement, from row `row` of it on, into the slice, piece by piece where they don't follow
+/// each other in the file.
 void model_weights::read(tensor_source const& file, placement const& p, std::int64_t row, std::int64_t rows) const
 {
     auto const& tensor = *p.tensor;
     auto const& from = p.from_file;
-    auto line = static_cast<std::uint64_t>(host::file_row_bytes(p.from, tensor.cols()));
     auto wanted = host::file_row_bytes(p.from, from.cols);
-    auto first = static_cast<std::uint64_t>(from.row + row) * line + host::file_row_bytes(p.from, from.col);
-    if (wanted == line) {
-        file.read(tensor, first, {slice_.data(), static_cast<std::size_t>(rows) * wanted});
-        return;
+    auto* out = slice_.data();
+    // A row of the tensor, or of a vector a value.
+    auto line = p.vector ? wanted : host::file_row_bytes(p.from, tensor.cols());
+    for (std::int64_t i = 0; i < rows;) {
+        auto at = from.row + row + i;
+        auto count = p.where.run == 0 ? rows - i : std::min(rows - i, p.where.run - at % p.where.run);
+        auto first = static_cast<std::uint64_t>(p.where.stored(at));
+        if (p.where.transposed) {
+            read_transposed(file, p, first, count, out);
+        } else if (wanted == line) {
+            file.read(tensor, first * line, {out, static_cast<std::size_t>(count) * line});
+        } else {
+            auto skipped = host::file_row_bytes(p.from, from.col);
+            for (std::int64_t r = 0; r < count; ++r)
+                file.read(tensor, (first + static_cast<std::uint64_t>(r)) * line + skipped,
+                          {out + static_cast<std::size_t>(r) * wanted, wanted});
+        }
+        out += static_cast<std::size_t>(count) * wanted;
+        i += count;
     }
-    for (std::int64_t i = 0; i < rows; ++i)
-        file.read(tensor, first + static_cast<std::uint64_t>(i) * line,
-                  {slice_.data() + static_cast<std::size_t>(i) * wanted, wanted});
+}
+
+/// The same of `count` columns of the tensor, from `first` on, which become rows of the slice at `out`.
+void model_weights::read_transposed(tensor_source const& file, placement const& p, std::uint64_t first,
+                                    std::int64_t count, std::byte* out)
+{
+    auto const& from = p.from_file;
+    auto value = host::file_row_bytes(p.from, 1);
+    auto line = host::file_row_bytes(p.from, p.tensor->cols());
+    std::vector<std::byte> values(static_cast<std::size_t>(count) * value);
+    for (std::int64_t c = 0; c < from.cols; ++c) {
+        file.read(*p.tensor, static_cast<std::uint64_t>(from.col + c) * line + first * value, values);
+        for (std::int64_t r = 0; r < count; ++r)
+            std::memcpy(out + static_cast<std::size_t>(r * from.cols + c) * value,
+                        values.data() + static_cast<std::size_t>(r) * value, value);
+    }
 }
 
 task<double> model_weights::load_next(flow& f, ops& on, tensor_source& file)
@@ -250,7 +414,7 @@ task<double> model_weights::load_next(flow& f, ops& on, tensor_source& file)
             auto rows = std::min(step, from.rows - row);
             read(file, p, row, rows);
             if (p.vector)
-                on.widen(f, {p.from, from.cols, slice_.data(), reinterpret_cast<float*>(target)});
+                on.widen(f, {p.from, rows, slice_.data(), reinterpret_cast<float*>(target) + row, p.where.plus});
             else
                 on.pack(f, {p.from, p.to, rows, from.cols, slice_.data(), target, p.first_row + row, p.place});
             loading(f.last());

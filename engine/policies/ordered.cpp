@@ -70,7 +70,14 @@ step_plan plan_in_order(snapshot const& now, std::vector<sequence_view const*> c
         return false;
     };
 
-    for (std::size_t i = 0; i < last && tokens > 0 && places > 0; ++i) {
+    // A prompt that one step must compute whole would wait for ever behind those that decode, so it comes before them.
+    std::int64_t kept = 0;
+    for (auto const* s : order) {
+        if (s->running || s->pending == 0) continue;
+        if (s->slots <= slots && pages_for(*s, s->pending + 1) <= pages) kept = std::min(s->together, tokens);
+        break;
+    }
+    for (std::size_t i = 0; i < last && tokens > kept && places > 0; ++i) {
         auto const& s = *order[i];
         if (s.decoding() && make_room(i, pages_for(s, 1))) take(s, 1);
     }
@@ -81,6 +88,10 @@ step_plan plan_in_order(snapshot const& now, std::vector<sequence_view const*> c
         if (!s.running) {
             if (somebody_waits) continue; // later ones may not starve it; those that run go on, or it waits for ever
             auto need = pages_for(s, s.pending + 1);
+            if (s.together > tokens) {
+                somebody_waits = true;
+                continue;
+            }
             if (s.slots > slots || need > pages) {
                 set_parked_aside([&] { return s.slots <= slots + coming_slots && need <= pages + coming; });
                 somebody_waits = true;

@@ -9,17 +9,18 @@ namespace plait {
 void choose_lanes(step_plan& plan, snapshot const& now)
 {
     if (now.costs == nullptr || now.lanes < 2 || plan.entries.empty()) return;
-    std::unordered_map<sequence_id, bool> decoding;
+    std::unordered_map<sequence_id, sequence_view const*> views;
     for (auto const& s : now.sequences)
-        decoding.emplace(s.id, s.decoding());
-    auto decodes = [&](step_plan::entry const& e) { return decoding.at(e.id); };
+        views.emplace(s.id, &s);
+    auto decodes = [&](step_plan::entry const& e) { return views.at(e.id)->decoding(); };
     step_shape shape;
     for (auto const& e : plan.entries)
         (decodes(e) ? shape.decode : shape.prefill) += e.tokens;
 
     auto fused = now.costs->fused(shape);
     auto longest = std::ranges::max_element(plan.entries, {}, &step_plan::entry::tokens);
-    auto split = longest->tokens >= 2 ? now.costs->split(shape) : fused;
+    auto can_split = longest->tokens >= 2 && longest->tokens - longest->tokens / 2 >= views.at(longest->id)->together;
+    auto split = can_split ? now.costs->split(shape) : fused;
     auto beside = shape.decode > 0 && shape.prefill > 0 ? now.costs->beside(shape) : fused;
     if (std::min(split, beside) >= fused) return;
     if (split <= beside) {

@@ -43,6 +43,7 @@ void widen(widen_args const& args, share part)
             std::memcpy(&bits, args.values + 2 * i, 2);
             args.out[i] = args.from == weight_format::f16 ? host::f16_to_f32(bits) : host::bf16_to_f32(bits);
         }
+        if (args.plus != 0) args.out[i] += args.plus; // not always: it would make -0 a 0
     }
 }
 

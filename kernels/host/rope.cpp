@@ -9,10 +9,17 @@ rope_table::rope_table(std::span<double const> inverse_frequencies, std::int64_t
 {
     if (positions < 0) throw error(errc::invalid_argument, "rope_table: positions is negative");
     dims_ = static_cast<std::int32_t>(2 * inverse_frequencies.size());
-    positions_ = static_cast<std::int32_t>(positions);
+    append(inverse_frequencies, positions, magnitude);
+}
+
+void rope_table::append(std::span<double const> inverse_frequencies, std::int64_t positions, double magnitude)
+{
+    if (2 * inverse_frequencies.size() != static_cast<std::size_t>(dims_))
+        throw error(errc::invalid_argument, "rope_table: as many frequencies as the first rows have are wanted");
+    positions_ += static_cast<std::int32_t>(positions);
     auto count = inverse_frequencies.size() * static_cast<std::size_t>(positions);
-    cos_.reserve(count);
-    sin_.reserve(count);
+    cos_.reserve(cos_.size() + count);
+    sin_.reserve(sin_.size() + count);
     for (std::int64_t p = 0; p < positions; ++p)
         for (double frequency : inverse_frequencies) {
             double angle = static_cast<double>(p) * frequency;

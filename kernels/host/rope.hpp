@@ -38,7 +38,12 @@ public:
     /// attention factor of YaRN, arXiv:2309.00071). Throws `errc::invalid_argument` if `positions` is negative.
     rope_table(std::span<double const> inverse_frequencies, std::int64_t positions, double magnitude = 1);
 
-    /// Valid while the table lives and is not moved from.
+    /// More rows, for sequences whose positions count from there (sequence_chunk::rope_table_offset): angle i of
+    /// position p is at row p of them. Throws `errc::invalid_argument` unless there are as many frequencies as in the
+    /// first rows.
+    void append(std::span<double const> inverse_frequencies, std::int64_t positions, double magnitude = 1);
+
+    /// Valid while the table lives and is not changed or moved from.
     rope_view view() const noexcept;
 
 private:

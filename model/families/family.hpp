@@ -2,6 +2,7 @@
 
 #include <plait/model/files/gguf.hpp>
 #include <plait/model/model_spec.hpp>
+#include <plait/model/tensor_map.hpp>
 
 #include <span>
 #include <string_view>
@@ -30,8 +31,9 @@ std::span<family const> families() noexcept;
 described_model describe(gguf_file const& file);
 
 /// Proves that the tensors of `file` are exactly those of `model`: each one mapped is present with the shape that the
-/// specification needs, and nothing else is there. A stray norm or bias would mean a model that computes something
-/// else. Errors: errc::bad_file or errc::unsupported, naming the tensor, the shape expected and the shape found.
-void validate(gguf_file const& file, described_model const& model);
+/// specification needs, all of its rows are used, and nothing else is there. A stray norm or bias would mean a model
+/// that computes something else. Errors: errc::bad_file or errc::unsupported, naming the tensor, the shape expected and
+/// the shape found.
+void validate(tensor_source const& file, described_model const& model);
 
 } // namespace plait

@@ -92,18 +92,18 @@ TEST_CASE("a llama header becomes a specification and a tensor map")
     tensor_map const& tensors = model.tensors;
     CHECK(tensors.token_embedding == "token_embd.weight");
     CHECK(tensors.output.empty());
-    CHECK(tensors.output_norm == "output_norm.weight");
-    CHECK(tensors.rope_factors.empty());
+    CHECK(tensors.output_norm == norm_tensors{"output_norm.weight", {}});
+    CHECK(tensors.read.empty());
     REQUIRE(tensors.layers.size() == 2);
-    CHECK(tensors.layers[1].attention_norm == "blk.1.attn_norm.weight");
+    CHECK(tensors.layers[1].attention_norm.weight == "blk.1.attn_norm.weight");
     CHECK(tensors.layers[1].query == "blk.1.attn_q.weight");
     CHECK(tensors.layers[1].key == "blk.1.attn_k.weight");
     CHECK(tensors.layers[1].value == "blk.1.attn_v.weight");
     CHECK(tensors.layers[1].attention_output == "blk.1.attn_output.weight");
-    CHECK(tensors.layers[1].ffn_norm == "blk.1.ffn_norm.weight");
-    CHECK(tensors.layers[1].gate == "blk.1.ffn_gate.weight");
-    CHECK(tensors.layers[1].up == "blk.1.ffn_up.weight");
-    CHECK(tensors.layers[1].down == "blk.1.ffn_down.weight");
+    CHECK(tensors.layers[1].ffn_norm.weight == "blk.1.ffn_norm.weight");
+    CHECK(tensors.layers[1].ffn.gate == "blk.1.ffn_gate.weight");
+    CHECK(tensors.layers[1].ffn.up == "blk.1.ffn_up.weight");
+    CHECK(tensors.layers[1].ffn.down == "blk.1.ffn_down.weight");
 }
 
 TEST_CASE("every weight type that plait computes with is described alike, except for the fingerprint")
@@ -147,7 +147,7 @@ TEST_CASE("optional keys and tensors of a llama are obeyed")
     CHECK(model.spec.embedding_scale == 8.0f);
     CHECK_FALSE(model.spec.tied_output);
     CHECK(model.tensors.output == "output.weight");
-    CHECK(model.tensors.rope_factors == "rope_freqs.weight");
+    CHECK(model.tensors.read == std::vector<std::string>{"rope_freqs.weight"});
 }
 
 TEST_CASE("keys that a llama file may leave out have their defaults")
@@ -283,7 +283,7 @@ TEST_CASE("features that would change the computation are refused as unsupported
     unsupported(set("llama.final_logit_softcapping", 30.0f), "'llama.final_logit_softcapping'");
     unsupported(set("llama.residual_scale", 0.5f), "'llama.residual_scale'");
     unsupported(set("llama.logit_scale", not_a_number), "'llama.logit_scale'");
-    unsupported(set("llama.rope.scaling.type", "yarn"), "'llama.rope.scaling.type': 'yarn'");
+    unsupported(set("llama.rope.scaling.type", "dynamic"), "'llama.rope.scaling.type': 'dynamic'");
     for (char const* key : {"llama.residual_scale", "llama.logit_scale"}) {
         file neutral = test::tiny_model();
         neutral.set(key, 1.0f);
@@ -329,25 +329,26 @@ TEST_CASE("tensors that the architecture does not have are refused")
     for (char const* norm : {"blk.0.post_attention_norm.weight", "blk.1.post_ffw_norm.weight",
                              "blk.0.attn_q_norm.weight", "blk.0.layer_output_norm.weight", "token_embd_norm.weight"})
         bad(add(norm), "'" + std::string(norm) + "': a norm that this architecture does not have");
-    unsupported(add("blk.0.attn_q.bias"), "tensor 'blk.0.attn_q.bias': biases are not computed");
-    unsupported(add("output_norm.bias"), "tensor 'output_norm.bias': biases are not computed");
-    unsupported(add("blk.0.ffn_gate_exps.weight"), "mixtures of experts");
-    unsupported(add("blk.0.attn_qkv.weight"), "fused QKV");
+    bad(add("blk.0.attn_q.bias"), "tensor 'blk.0.attn_k.bias': missing");
+    bad(add("blk.1.attn_q.bias"), "tensor 'blk.1.attn_q.bias': a bias that this architecture does not have");
+    bad(add("output_norm.bias"), "tensor 'output_norm.bias': a bias that this architecture does not have");
+    bad(add("blk.0.ffn_gate_exps.weight"), "'blk.0.ffn_gate_exps.weight': experts that the header does not declare");
+    bad(add("blk.0.attn_qkv.weight"), "no such tensor");
     bad(add("blk.2.attn_norm.weight"), "tensor 'blk.2.attn_norm.weight': the header declares only 2 layers");
     bad(add("blk.99999999999999999999.attn_q.weight"), "no such tensor");
     bad(add("blk.x"), "no such tensor");
     bad(add("position_embd.weight"), "tensor 'position_embd.weight': this architecture has no such tensor");
 }
 
-TEST_CASE("vectors that are used as they are must be F32 and rope factors positive numbers")
+TEST_CASE("vectors that are used as they are must not be quantised, and rope factors positive numbers")
 {
     using file = gguf_writer;
     unsupported(
         [](file& f) {
-            f.at("blk.0.attn_norm.weight").type = static_cast<std::uint32_t>(ggml_type::f16);
-            f.at("blk.0.attn_norm.weight").data.resize(128);
+            f.at("blk.0.attn_norm.weight").type = static_cast<std::uint32_t>(ggml_type::q8_0);
+            f.at("blk.0.attn_norm.weight").data.resize(68);
         },
-        "tensor 'blk.0.attn_norm.weight': expected F32 values, found F16");
+        "tensor 'blk.0.attn_norm.weight': expected F32, F16 or BF16 values, found Q8_0");
     auto const factors = [](std::vector<float> const& values, ggml_type type = ggml_type::f32) {
         return [=](file& f) { f.add("rope_freqs.weight", {values.size()}, type, test::encode(type, values)); };
     };
@@ -368,7 +369,7 @@ TEST_CASE("a model whose weights have a type that cannot be computed with is sti
     std::vector<std::byte> const bytes = file.bytes();
     gguf_file const parsed = gguf_file::parse(bytes, "file");
     described_model const model = describe(parsed);
-    CHECK_THROWS_WITH_AS(parsed.format(parsed.tensor(model.tensors.layers[0].up)),
+    CHECK_THROWS_WITH_AS(parsed.format(parsed.tensor(model.tensors.layers[0].ffn.up.name)),
                          "file: tensor 'blk.0.ffn_up.weight': type Q4_K cannot be computed with; F32, F16, BF16, Q4_0, "
                          "Q4_1 and Q8_0 can: not supported",
                          error);
