@@ -1,6 +1,7 @@
 #include <plait/model/files/gguf.hpp>
 
 #include <plait/actors/error.hpp>
+#include <plait/model/files/fingerprint.hpp>
 #include <plait/model/text/quote.hpp>
 
 #include <algorithm>
@@ -21,6 +22,7 @@ constexpr std::uint64_t max_string_bytes = 16 << 20; // the longest published ch
 constexpr std::uint64_t max_tensor_name_bytes = 64;  // the format's own limit
 constexpr std::uint64_t max_header_bytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t max_alignment = 65536;
+constexpr std::uint32_t max_parts = 1024;
 constexpr std::uint64_t first_read = 2 << 20; // holds the header of a vocabulary of 50,000 tokens
 
 // The least that one item of a table takes, so that a lying count is refused before anything is reserved for it.
@@ -103,29 +105,6 @@ std::string kind(gguf_entry const& entry)
     return "array of " + std::string(name(entry.element));
 }
 
-/// Mixes `data` into `hash`, eight bytes at a time. Source: the finaliser and constants of MurmurHash64A (Appleby).
-std::uint64_t mix(std::uint64_t hash, std::span<std::byte const> data) noexcept
-{
-    constexpr std::uint64_t m = 0xc6a4a7935bd1e995;
-    auto const word = [&](std::uint64_t k) {
-        k *= m;
-        k ^= k >> 47;
-        k *= m;
-        hash = (hash ^ k) * m;
-    };
-    word(data.size());
-    std::size_t i = 0;
-    for (; i + 8 <= data.size(); i += 8)
-        word(load<std::uint64_t>(data.data() + i));
-    std::uint64_t tail = 0;
-    for (std::size_t shift = 0; i < data.size(); ++i, shift += 8)
-        tail |= std::to_integer<std::uint64_t>(data[i]) << shift;
-    word(tail);
-    hash ^= hash >> 47;
-    hash *= m;
-    return hash ^ (hash >> 47);
-}
-
 } // namespace
 
 /// One pass over a header. It may see only the first bytes of the file; where it needs more it says how many, the
@@ -148,7 +127,7 @@ public:
         read_preamble();
         read_entries();
         read_tensors();
-        file_.header_ = available_.first(static_cast<std::size_t>(position_));
+        file_.parts_.emplace_back().header = available_.first(static_cast<std::size_t>(position_));
         place_tensors();
     }
 
@@ -320,11 +299,9 @@ private:
     {
         for (std::uint64_t i = 0; i < tensor_count_; ++i)
             read_tensor(i);
-        auto& order = file_.tensors_by_name_;
+        file_.index_tensors();
+        auto const& order = file_.tensors_by_name_;
         auto const& tensors = file_.tensors_;
-        order.resize(tensors.size());
-        std::iota(order.begin(), order.end(), 0u);
-        std::ranges::sort(order, {}, [&](std::uint32_t i) { return tensors[i].name; });
         auto const twin = std::ranges::adjacent_find(order, {}, [&](std::uint32_t i) { return tensors[i].name; });
         if (twin != order.end()) fail("tensor " + quote(tensors[*twin].name), "appears twice");
     }
@@ -361,7 +338,7 @@ private:
     std::uint64_t alignment_ = 32;
 };
 
-gguf_file gguf_file::open(std::filesystem::path const& path)
+gguf_file gguf_file::open_one(std::filesystem::path const& path)
 {
     mapped_file mapped(path);
     std::uint64_t bytes = std::min(first_read, mapped.size());
@@ -383,11 +360,81 @@ gguf_file gguf_file::open(std::filesystem::path const& path)
             bytes = std::min(std::max(more.bytes, filled * 2), mapped.size());
             continue;
         }
-        file.owned_ = std::move(buffer);
-        file.file_ = std::move(mapped);
-        file.image_ = file.file_.bytes();
+        part& only = file.parts_.front();
+        only.owned = std::move(buffer);
+        only.file = std::move(mapped);
+        only.image = only.file.bytes();
         return file;
     }
+}
+
+gguf_file gguf_file::open(std::filesystem::path const& path)
+{
+    gguf_file file = open_one(path);
+    if (file.u32("split.count", 1) > 1) file.add_parts(path);
+    return file;
+}
+
+namespace {
+
+/// "-00001-of-00003.gguf": how a model's parts end, counted from 1.
+std::string part_suffix(std::uint32_t number, std::uint32_t count)
+{
+    auto const five = [](std::uint32_t n) {
+        std::string const digits = std::to_string(n);
+        return std::string(digits.size() < 5 ? 5 - digits.size() : 0, '0') + digits;
+    };
+    return "-" + five(number) + "-of-" + five(count) + ".gguf";
+}
+
+} // namespace
+
+/// The convention of llama.cpp's gguf-split: the first part has the metadata, and each says which it is.
+void gguf_file::add_parts(std::filesystem::path const& path)
+{
+    auto const fail = [](gguf_file const& in, std::string const& key, std::string const& what) {
+        throw error(errc::bad_file, in.source_ + ": key '" + key + "': " + what);
+    };
+    std::uint32_t const count = u32("split.count");
+    std::string const first = part_suffix(1, count);
+    std::string const named = path.filename().string();
+    if (count > max_parts) fail(*this, "split.count", text(count) + " parts; at most " + text(max_parts) + " are read");
+    if (u32("split.no") != 0)
+        fail(*this, "split.no",
+             "this is part " + text(std::uint64_t{u32("split.no")} + 1) + " of " + text(count) +
+                 "; open the first, whose name ends in " + first);
+    if (!named.ends_with(first)) fail(*this, "split.count", text(count) + " parts, so the name must end in " + first);
+    std::string const stem = named.substr(0, named.size() - first.size());
+    parts_.reserve(count);
+    for (std::uint32_t i = 1; i < count; ++i) {
+        gguf_file next = open_one(path.parent_path() / (stem + part_suffix(i + 1, count)));
+        if (next.u32("split.no") != i)
+            fail(next, "split.no", "is " + text(next.u32("split.no")) + ", expected " + text(i));
+        if (next.u32("split.count") != count)
+            fail(next, "split.count",
+                 "is " + text(next.u32("split.count")) + ", but " + text(count) + " in the first part");
+        tensors_.reserve(tensors_.size() + next.tensors_.size());
+        for (stored_tensor tensor : next.tensors_) {
+            if (find_tensor(tensor.name) != nullptr)
+                throw error(errc::bad_file,
+                            next.source_ + ": tensor " + quote(tensor.name) + ": an earlier part has it, too");
+            tensor.file = i;
+            tensors_.push_back(tensor);
+        }
+        size_ += next.size_;
+        parts_.push_back(std::move(next.parts_.front()));
+        index_tensors();
+    }
+    if (u64("split.tensors.count") != tensors_.size())
+        fail(*this, "split.tensors.count",
+             text(u64("split.tensors.count")) + " tensors, but the parts have " + text(tensors_.size()));
+}
+
+void gguf_file::index_tensors()
+{
+    tensors_by_name_.resize(tensors_.size());
+    std::iota(tensors_by_name_.begin(), tensors_by_name_.end(), 0u);
+    std::ranges::sort(tensors_by_name_, {}, [&](std::uint32_t i) { return tensors_[i].name; });
 }
 
 gguf_file gguf_file::parse(std::span<std::byte const> image, std::string source)
@@ -395,8 +442,8 @@ gguf_file gguf_file::parse(std::span<std::byte const> image, std::string source)
     gguf_file file;
     file.source_ = std::move(source);
     file.size_ = image.size();
-    file.image_ = image;
     parser(file, image).run();
+    file.parts_.front().image = image;
     return file;
 }
 
@@ -568,53 +615,45 @@ std::string_view gguf_file::string(std::string_view key, std::string_view fallba
 
 std::span<std::byte const> gguf_file::data(stored_tensor const& tensor) const noexcept
 {
-    return image_.subspan(static_cast<std::size_t>(tensor.offset), static_cast<std::size_t>(tensor.bytes));
+    return parts_[tensor.file].image.subspan(static_cast<std::size_t>(tensor.offset),
+                                             static_cast<std::size_t>(tensor.bytes));
 }
 
 void gguf_file::read(stored_tensor const& tensor, std::uint64_t offset, std::span<std::byte> out) const
 {
-    if (offset > tensor.bytes || out.size() > tensor.bytes - offset)
-        throw error(errc::invalid_argument, source_ + ": tensor " + quote(tensor.name) + ": " + text(out.size()) +
-                                                " bytes from byte " + text(offset) + " are not inside its " +
-                                                text(tensor.bytes));
+    check_range(tensor, offset, out.size());
     if (out.empty()) return;
-    if (owned_)
-        file_.read(tensor.offset + offset, out);
+    part const& in = parts_[tensor.file];
+    if (in.owned)
+        in.file.read(tensor.offset + offset, out);
     else
-        std::memcpy(out.data(), image_.data() + tensor.offset + offset, out.size());
+        std::memcpy(out.data(), in.image.data() + tensor.offset + offset, out.size());
 }
 
 void gguf_file::release(stored_tensor const& tensor) const noexcept
 {
-    if (owned_) file_.release(data(tensor));
+    part const& in = parts_[tensor.file];
+    if (in.owned) in.file.release(data(tensor));
 }
 
 void gguf_file::will_need(stored_tensor const& tensor) const noexcept
 {
-    if (owned_) file_.will_need(data(tensor));
+    part const& in = parts_[tensor.file];
+    if (in.owned) in.file.will_need(data(tensor));
 }
 
 void gguf_file::check_unchanged() const
 {
-    if (owned_) file_.check_unchanged();
+    for (part const& p : parts_)
+        if (p.owned) p.file.check_unchanged();
 }
 
 std::uint64_t gguf_file::fingerprint() const
 {
-    std::uint64_t hash = mix(size_, header_);
-    constexpr std::uint64_t sample = 256;
-    std::array<std::byte, sample> bytes{};
-    for (stored_tensor const& tensor : tensors_) {
-        std::uint64_t const length = std::min(sample, tensor.bytes);
-        std::span<std::byte> const out = std::span(bytes).first(static_cast<std::size_t>(length));
-        std::uint64_t const last = tensor.bytes - length;
-        for (std::uint64_t const offset : {std::uint64_t{0}, last / 2, last}) {
-            read(tensor, offset, out);
-            hash = mix(hash, out);
-            if (last == 0) break;
-        }
-    }
-    return hash;
+    std::uint64_t hash = size_;
+    for (part const& p : parts_)
+        hash = mix(hash, p.header);
+    return mix_samples(hash, *this);
 }
 
 } // namespace plait

@@ -3,7 +3,6 @@
 #include <plait/model/files/mapped_file.hpp>
 #include <plait/model/files/tensor_source.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -52,8 +51,10 @@ struct gguf_entry {
 /// Every error's context starts with the file and names the field.
 class gguf_file final : public tensor_source {
 public:
-    /// Opens a file. Errors: errc::not_found, errc::io (directory, unreadable), errc::bad_file (not GGUF, malformed or
-    /// truncated), errc::unsupported (version 1 or above 3, big-endian).
+    /// Opens a file, or all parts of a model that was split: `path` is then the first, "<name>-00001-of-<count>.gguf",
+    /// which has the metadata; the others lie beside it. Errors: errc::not_found, errc::io (directory, unreadable),
+    /// errc::bad_file (not GGUF, malformed or truncated; parts that do not belong together), errc::unsupported (version
+    /// 1 or above 3, big-endian).
     static gguf_file open(std::filesystem::path const& path);
 
     /// Reads a file that is in memory already. `image` must outlive the result. `source` names it in errors.
@@ -61,7 +62,7 @@ public:
 
     std::string const& source() const noexcept override { return source_; }
     std::uint32_t version() const noexcept { return version_; }
-    std::uint64_t size() const noexcept { return size_; }
+    std::uint64_t size() const noexcept { return size_; } ///< in bytes, of all parts
 
     /// All metadata, in the order of the file.
     std::span<gguf_entry const> metadata() const noexcept { return entries_; }
@@ -101,15 +102,21 @@ public:
 
 private:
     class parser;
+    struct part {
+        mapped_file file;
+        std::unique_ptr<std::byte[]> owned; // the header of an opened file: views must survive a file that shrinks
+        std::span<std::byte const> image;   // the file in memory: the mapping, or what parse() was given
+        std::span<std::byte const> header;
+    };
 
     gguf_file() = default;
+    static gguf_file open_one(std::filesystem::path const& path);
+    void add_parts(std::filesystem::path const& path);
+    void index_tensors();
     gguf_entry const& require(std::string_view key) const;
 
     std::string source_;
-    mapped_file file_;
-    std::unique_ptr<std::byte[]> owned_; // the header of an opened file: views must survive a file that shrinks
-    std::span<std::byte const> image_;   // the file in memory: the mapping, or what parse() was given
-    std::span<std::byte const> header_;
+    std::vector<part> parts_; // those of tensors_[i].file
     std::uint32_t version_ = 0;
     std::uint64_t size_ = 0;
     std::vector<gguf_entry> entries_;

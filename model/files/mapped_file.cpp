@@ -140,4 +140,15 @@ void mapped_file::will_need(std::span<std::byte const> range) const noexcept
     advise(range, MADV_WILLNEED);
 }
 
+std::string read_text_file(std::filesystem::path const& path, std::uint64_t limit)
+{
+    mapped_file const file(path);
+    if (file.size() > limit)
+        fail(errc::bad_file, path,
+             std::to_string(file.size()) + " bytes; at most " + std::to_string(limit) + " are read");
+    std::string out(static_cast<std::size_t>(file.size()), '\0');
+    file.read(0, std::as_writable_bytes(std::span(out)));
+    return out;
+}
+
 } // namespace plait

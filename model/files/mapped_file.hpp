@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
 
 namespace plait {
 
@@ -59,5 +60,8 @@ private:
     int descriptor_ = -1;
     std::byte const* data_ = nullptr;
 };
+
+/// All of a small file. Errors: as mapped_file; errc::bad_file where it has more than `limit` bytes.
+std::string read_text_file(std::filesystem::path const& path, std::uint64_t limit);
 
 } // namespace plait

@@ -13,17 +13,31 @@ std::string shape(stored_tensor const& tensor)
     return out + "]";
 }
 
+std::string_view type_name(stored_tensor const& tensor) noexcept
+{
+    return tensor.foreign_type.empty() ? layout(tensor.type).name : tensor.foreign_type;
+}
+
 stored_tensor const& tensor_source::tensor(std::string_view name) const
 {
     if (stored_tensor const* found = find_tensor(name)) return *found;
     throw error(errc::bad_file, source() + ": tensor " + quote(name) + ": missing");
 }
 
+void tensor_source::check_range(stored_tensor const& tensor, std::uint64_t offset, std::uint64_t bytes) const
+{
+    if (offset > tensor.bytes || bytes > tensor.bytes - offset)
+        throw error(errc::invalid_argument, source() + ": tensor " + quote(tensor.name) + ": " + std::to_string(bytes) +
+                                                " bytes from byte " + std::to_string(offset) + " are not inside its " +
+                                                std::to_string(tensor.bytes));
+}
+
 weight_format tensor_source::format(stored_tensor const& tensor) const
 {
-    if (auto const format = computable(tensor.type)) return *format;
+    auto const format = tensor.foreign_type.empty() ? computable(tensor.type) : std::nullopt;
+    if (format) return *format;
     throw error(errc::unsupported, source() + ": tensor " + quote(tensor.name) + ": type " +
-                                       std::string(layout(tensor.type).name) +
+                                       std::string(type_name(tensor)) +
                                        " cannot be computed with; F32, F16, BF16, Q4_0, Q4_1 and Q8_0 can");
 }
 

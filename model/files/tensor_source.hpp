@@ -15,11 +15,14 @@ namespace plait {
 struct stored_tensor {
     std::string_view name;
     ggml_type type = ggml_type::f32;
-    unsigned rank = 1;                            ///< dimensions that the file states, 1 to 4
+    unsigned rank = 1;                            ///< dimensions that the file states, 1 to 4 (see safetensors_file)
     std::array<std::int64_t, 4> dims{1, 1, 1, 1}; ///< columns first (ggml's ne0); those past `rank` are 1
     std::uint64_t offset = 0;                     ///< of the first byte, from the start of its file
     std::uint64_t bytes = 0;
     std::uint32_t file = 0; ///< which of the source's files it is in
+    /// Empty, or what the file calls a type that ggml does not have, such as "F8_E4M3"; `type` is then an integer type
+    /// of the same size, and nothing can be computed with the tensor.
+    std::string_view foreign_type{};
 
     std::int64_t cols() const noexcept { return dims[0]; }
     std::int64_t rows() const noexcept { return dims[1] * dims[2] * dims[3]; }
@@ -27,6 +30,8 @@ struct stored_tensor {
 
 /// "[576, 1536]": the stated dimensions, columns first.
 std::string shape(stored_tensor const& tensor);
+/// "Q4_1", or what the file calls a type that ggml does not have.
+std::string_view type_name(stored_tensor const& tensor) noexcept;
 
 /// Where weights are read from, whatever the format: tensors by name, row-major, each in whole blocks of its type.
 /// Every tensor has been checked to lie inside its file, apart from all others.
@@ -56,6 +61,9 @@ public:
     weight_format format(stored_tensor const& tensor) const;
 
 protected:
+    /// Throws errc::invalid_argument where `bytes` bytes from byte `offset` on are not inside `tensor`.
+    void check_range(stored_tensor const& tensor, std::uint64_t offset, std::uint64_t bytes) const;
+
     tensor_source() = default;
     tensor_source(tensor_source const&) = default;
     tensor_source(tensor_source&&) = default;
