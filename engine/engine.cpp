@@ -57,7 +57,7 @@ void require_not_negative(char const* name, std::int64_t value)
     if (value < 0) throw error(errc::invalid_argument, std::string(name) + ": " + std::to_string(value));
 }
 
-layout lay_out(gguf_file const& file, engine_options const& options)
+layout lay_out(model_files const& files, engine_options const& options)
 {
     require_positive("sequences", options.sequences);
     require_positive("step_tokens", options.step_tokens);
@@ -72,7 +72,7 @@ layout lay_out(gguf_file const& file, engine_options const& options)
         throw error(errc::invalid_argument, "schedule: a policy of one replica; several need make_schedule");
 
     layout out;
-    out.model = describe(file);
+    out.model = describe(files);
     auto const& spec = out.model.spec;
     out.context = options.context > 0 ? options.context : spec.context;
     if (out.context > spec.context)
@@ -83,7 +83,7 @@ layout lay_out(gguf_file const& file, engine_options const& options)
     out.limits = {options.step_tokens, options.sequences, out.context,
                   options.spread.pipeline > 1 ? 2 * out.lanes : out.lanes};
 
-    check(options.spread, file, out.model);
+    check(options.spread, files.tensors(), out.model);
     out.parts = divide(options.spread, spec);
     auto all = options.memory > 0
                    ? options.memory
@@ -92,7 +92,7 @@ layout lay_out(gguf_file const& file, engine_options const& options)
         if (part.rank > 0) continue; // as the first of its stage
         memory_request request;
         request.memory = all / (options.replicas * options.spread.ranks());
-        request.fixed = model_weights::plan(file, out.model, options.mode, part);
+        request.fixed = model_weights::plan(files.tensors(), out.model, options.mode, part);
         for (auto& line : decoder::plan(part_of(spec, part), part, out.limits))
             request.fixed.push_back(std::move(line));
         request.kv = kv_geometry_of(spec, options.kv, part);
@@ -105,7 +105,14 @@ layout lay_out(gguf_file const& file, engine_options const& options)
     return out;
 }
 
-std::shared_ptr<engine_info> describe_engine(gguf_file const& file, layout const& all, engine_options const& options)
+tokenizer read_tokenizer(model_files const& files)
+{
+    if (files.gguf() == nullptr)
+        throw error(errc::unsupported, files.source() + ": tokenizer.json: tokenizers are read from GGUF files");
+    return tokenizer(read_vocabulary(*files.gguf()));
+}
+
+std::shared_ptr<engine_info> describe_engine(model_files const& files, layout const& all, engine_options const& options)
 {
     auto info = std::make_shared<engine_info>();
     info->spec = all.model.spec;
@@ -113,12 +120,12 @@ std::shared_ptr<engine_info> describe_engine(gguf_file const& file, layout const
     info->spread = options.spread;
     info->replicas = options.replicas;
     info->context = all.context;
-    info->text = std::make_shared<tokenizer>(read_vocabulary(file));
+    info->text = std::make_shared<tokenizer>(read_tokenizer(files));
     if (static_cast<std::int64_t>(info->text->size()) != all.model.spec.vocabulary)
         throw error(errc::bad_file, "tokenizer.ggml.tokens: " + std::to_string(info->text->size()) +
                                         " tokens, but the embedding has " + std::to_string(all.model.spec.vocabulary));
-    if (auto source = file.string("tokenizer.chat_template", ""); !source.empty())
-        info->chat = std::make_shared<chat_template>(chat_template::parse(std::string(source)));
+    if (auto source = files.chat_template(); !source.empty())
+        info->chat = std::make_shared<chat_template>(chat_template::parse(std::move(source)));
     if (auto bos = info->text->bos()) info->bos_text = info->text->piece(*bos);
     if (auto eos = info->text->eos()) info->eos_text = info->text->piece(*eos);
     return info;
@@ -210,15 +217,15 @@ std::vector<std::int32_t> engine::encode_chat(std::span<chat_message const> mess
 
 memory_plan plan(engine_options const& options)
 {
-    return lay_out(gguf_file::open(options.model), options).memory;
+    return lay_out(open_model(options.model), options).memory;
 }
 
 task<engine> open(runtime& home, engine_options options, progress report)
 {
     if (report) report({load_progress::phase::planning, 0});
-    auto file = gguf_file::open(options.model);
-    auto all = lay_out(file, options);
-    auto info = describe_engine(file, all, options);
+    auto files = open_model(options.model);
+    auto all = lay_out(files, options);
+    auto info = describe_engine(files, all, options);
 
     auto const all_threads = home.has_threads() ? runtime::available_cpus() : 1U;
     auto threads = options.threads == 0 ? all_threads : options.threads;

@@ -28,7 +28,7 @@ using device_maker = std::function<std::unique_ptr<device>(std::size_t rank, std
 
 /// What an engine runs and how much it may use. Every 0 means: plait decides.
 struct engine_options {
-    std::filesystem::path model;      ///< a GGUF file
+    std::filesystem::path model;      ///< a GGUF file, the first of several, or a Hugging Face folder
     parallelism spread;               ///< over how many devices, and how; on the host each is a device of its own
     std::int32_t replicas = 1;        ///< of all that: each answers requests by itself, with its own weights and pages
     unsigned threads = 0;             ///< of the compute pool; 0: the processors that this process may use

@@ -9,11 +9,11 @@ namespace plait {
 
 void rank::prepare(rank_options const& options)
 {
-    file_ = gguf_file::open(options.model);
-    auto model = describe(*file_);
+    files_ = open_model(options.model);
+    auto model = describe(*files_);
     ops_ = make_host_ops(options.instruction_set);
     sampler_ = make_host_sampler(options.instruction_set, options.slots);
-    weights_ = std::make_unique<model_weights>(dev(), *file_, model, options.mode, options.part);
+    weights_ = std::make_unique<model_weights>(dev(), files_->tensors(), model, options.mode, options.part);
     kv_ = std::make_unique<kv_storage>(dev(), kv_geometry_of(model.spec, options.kv, options.part), options.pages);
     decoder_ = std::make_unique<decoder>(dev(), part_of(model.spec, options.part), options.part, options.limits,
                                          *weights_, *kv_);
@@ -27,8 +27,8 @@ void rank::prepare(rank_options const& options)
 task<double> rank::load_next()
 {
     auto f = flow_on(stream_role::compute);
-    auto done = co_await weights_->load_next(f, *ops_, *file_);
-    if (done >= 1) file_.reset();
+    auto done = co_await weights_->load_next(f, *ops_, files_->tensors());
+    if (done >= 1) files_.reset();
     co_return done;
 }
 

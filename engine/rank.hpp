@@ -78,7 +78,7 @@ private:
     semaphore issuing_{1};       ///< whose step is being put on the streams
     std::unique_ptr<ops> ops_;
     std::unique_ptr<sampler> sampler_;
-    std::optional<gguf_file> file_; ///< while loading
+    std::optional<model_files> files_; ///< while loading
     std::unique_ptr<model_weights> weights_;
     std::unique_ptr<kv_storage> kv_;
     std::unique_ptr<decoder> decoder_;

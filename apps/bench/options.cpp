@@ -69,7 +69,9 @@ command_line parse(int count, char const* const* arguments)
     app.require_subcommand(1);
     auto* const model = app.add_subcommand("model", "Prefill, decode and batched decode of a model");
     model->footer(footer);
-    model->add_option("--model", out.model, "A GGUF file")->type_name("FILE")->required();
+    model->add_option("--model", out.model, "A GGUF file, the first of several, or a Hugging Face folder")
+        ->type_name("PATH")
+        ->required();
     model->add_option("--threads", out.threads, "Counts, such as 1,2; default: what this process may use")
         ->type_name("N,...")
         ->delimiter(',')
@@ -170,7 +172,7 @@ command_line parse(int count, char const* const* arguments)
         ->check(CLI::Range(0.0001, 100.0))
         ->capture_default_str();
     auto* const woven_model =
-        weave_command->add_option("--model", woven.model, "A GGUF file, to measure what its ranks keep resident")
+        weave_command->add_option("--model", woven.model, "A model, to measure what its ranks keep resident")
             ->type_name("FILE")
             ->check(CLI::ExistingFile);
     weave_command->add_option("--tp", woven.tensor, "Numbers of ranks; default: those up to 8 that divide the model")

@@ -3,7 +3,7 @@
 #include <plait/actors/error.hpp>
 #include <plait/engine/engine.hpp>
 #include <plait/model/families/family.hpp>
-#include <plait/model/files/gguf.hpp>
+#include <plait/model/files/model_files.hpp>
 
 namespace plait::chat {
 
@@ -26,8 +26,7 @@ bool fits(engine_options const& options)
 
 std::optional<std::int64_t> largest_context(engine_options options)
 {
-    auto const file = gguf_file::open(options.model);
-    options.context = describe(file).spec.context;
+    options.context = describe(open_model(options.model)).spec.context;
     while (true) {
         if (fits(options)) return options.context;
         options.context /= 2;

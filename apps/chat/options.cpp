@@ -138,7 +138,10 @@ command_line parse(int count, char const* const* arguments, std::string const& v
     app.set_version_flag("--version", "plait-chat " + version);
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 
-    auto* const model = app.add_option("--model", out.engine.model, "A GGUF file")->type_name("FILE")->required();
+    auto* const model =
+        app.add_option("--model", out.engine.model, "A GGUF file, the first of several, or a Hugging Face folder")
+            ->type_name("PATH")
+            ->required();
     auto* const prompt_option =
         app.add_option("--prompt", prompt, "Answers TEXT and leaves")->type_name("TEXT")->check(words());
     auto* const system_option =

@@ -11,8 +11,22 @@ namespace plait {
 namespace {
 
 constexpr std::array known{
-    family{"llama", describe_llama},
+    family{"llama", describe_llama, llama_hf_architectures, describe_llama_hf},
 };
+
+/// What `model`, as its family describes it, is once it is proved.
+described_model proved(tensor_source const& file, described_model model)
+{
+    check(model.spec, errc::bad_file, file.source());
+    validate(file, model);
+    model.spec.fingerprint = file.fingerprint();
+    return model;
+}
+
+void add_name(std::string& names, std::string_view name)
+{
+    if (!name.empty()) names += (names.empty() ? "" : ", ") + std::string(name);
+}
 
 } // namespace
 
@@ -25,18 +39,33 @@ described_model describe(gguf_file const& file)
 {
     std::string_view const architecture = file.string("general.architecture");
     for (family const& candidate : known) {
-        if (candidate.architecture != architecture) continue;
-        described_model model = candidate.describe(file);
-        check(model.spec, errc::bad_file, file.source());
-        validate(file, model);
-        model.spec.fingerprint = file.fingerprint();
-        return model;
+        if (candidate.describe != nullptr && candidate.architecture == architecture)
+            return proved(file, candidate.describe(file));
     }
     std::string names;
     for (family const& candidate : known)
-        names += (names.empty() ? "" : ", ") + std::string(candidate.architecture);
+        add_name(names, candidate.architecture);
     throw error(errc::unsupported, file.source() + ": key 'general.architecture': the architecture " +
                                        quote(architecture) + " is not known; known: " + names);
+}
+
+described_model describe(hf_directory const& folder)
+{
+    auto const architectures = folder.config().strings("architectures");
+    if (architectures.empty()) throw error(errc::bad_file, folder.config().where("architectures") + ": is empty");
+    std::string names;
+    for (family const& candidate : known)
+        for (std::string_view const name : candidate.hf_architectures) {
+            if (name == architectures.front()) return proved(folder, candidate.describe_hf(folder));
+            add_name(names, name);
+        }
+    throw error(errc::unsupported, folder.config().where("architectures") + ": the architecture " +
+                                       quote(architectures.front()) + " is not known; known: " + names);
+}
+
+described_model describe(model_files const& files)
+{
+    return files.gguf() != nullptr ? describe(*files.gguf()) : describe(*files.hf());
 }
 
 } // namespace plait

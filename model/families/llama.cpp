@@ -1,6 +1,7 @@
 #include <plait/model/families/llama.hpp>
 
 #include <plait/model/families/gguf_header.hpp>
+#include <plait/model/families/hf_header.hpp>
 
 namespace plait {
 
@@ -17,6 +18,14 @@ described_model describe_llama(gguf_file const& file)
                             .qkv_bias = presence::optional,
                             .output_bias = presence::optional,
                             .ffn_bias = presence::optional});
+}
+
+described_model describe_llama_hf(hf_directory const& folder)
+{
+    return hf_header(folder).describe({.qkv_bias = presence::optional,
+                                       .output_bias = presence::optional,
+                                       .ffn_bias = presence::optional,
+                                       .window = folder.config().string("model_type", "") == "mistral"});
 }
 
 } // namespace plait

@@ -2,6 +2,9 @@
 
 #include <plait/model/families/family.hpp>
 
+#include <array>
+#include <string_view>
+
 namespace plait {
 
 /// Reads the header of a file of the architecture `llama`: LLaMA 1 to 3, and the models converted as such (Mistral,
@@ -13,5 +16,10 @@ namespace plait {
 /// scaling.factor}. Errors: as `describe`; keys that change the computation in a way that this family does not have are
 /// refused.
 described_model describe_llama(gguf_file const& file);
+
+/// Reads the Hugging Face folder of such a model, where the weights are not permuted: RoPE is on halves. A Mistral
+/// without a window is the same model. Errors: as `describe`.
+described_model describe_llama_hf(hf_directory const& folder);
+inline constexpr std::array<std::string_view, 2> llama_hf_architectures{"LlamaForCausalLM", "MistralForCausalLM"};
 
 } // namespace plait

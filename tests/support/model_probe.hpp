@@ -59,22 +59,22 @@ public:
 
     task<> load(options how)
     {
-        auto file = gguf_file::open(how.model);
-        auto model = describe(file);
+        auto files = open_model(how.model);
+        auto model = describe(files);
         if (how.change) how.change(model.spec);
-        check(how.spread, file, model);
+        check(how.spread, files.tensors(), model);
         auto part = divide(how.spread, model.spec)[static_cast<std::size_t>(how.rank)];
         auto spec = part_of(model.spec, part);
         pages_each_ = pages_of(how.positions);
         ops_ = make_host_ops(how.set);
-        weights_ = std::make_unique<model_weights>(dev(), file, model, how.mode, part);
+        weights_ = std::make_unique<model_weights>(dev(), files.tensors(), model, how.mode, part);
         kv_ =
             std::make_unique<kv_storage>(dev(), kv_geometry_of(model.spec, how.kv, part), pages_each_ * how.sequences);
         decoder_ = std::make_unique<decoder>(dev(), spec, part, step_limits{512, 512, how.positions, how.lanes},
                                              *weights_, *kv_);
         auto f = flow_on(stream_role::compute);
         for (double done = 0; done < 1;)
-            done = co_await weights_->load_next(f, *ops_, file);
+            done = co_await weights_->load_next(f, *ops_, files.tensors());
     }
 
     /// Runs the chunks in one pass; the logits asked for, row after row.

@@ -3,7 +3,7 @@
 #include <plait/actors/scope.hpp>
 #include <plait/apps/bench/process.hpp>
 #include <plait/model/families/family.hpp>
-#include <plait/model/files/gguf.hpp>
+#include <plait/model/files/model_files.hpp>
 #include <plait/model/weights.hpp>
 
 #include <algorithm>
@@ -51,11 +51,11 @@ engine_options options_for(model_bench const& what, unsigned threads)
 /// What the plan gives to the KV cache and to activations.
 std::int64_t planned_beside_weights(model_bench const& what, memory_plan const& plan)
 {
-    auto const file = gguf_file::open(what.model);
+    auto const files = open_model(what.model);
     auto bytes = plan.total;
-    auto const model = describe(file);
+    auto const model = describe(files);
     auto const parts = divide(what.spread, model.spec);
-    for (auto const& line : model_weights::plan(file, model, what.mode, parts.front()))
+    for (auto const& line : model_weights::plan(files.tensors(), model, what.mode, parts.front()))
         bytes -= line.bytes;
     return bytes * what.spread.ranks() * what.replicas;
 }

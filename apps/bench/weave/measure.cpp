@@ -6,7 +6,7 @@
 #include <plait/apps/bench/runtime/processors.hpp>
 #include <plait/apps/bench/weave/workloads.hpp>
 #include <plait/model/families/family.hpp>
-#include <plait/model/files/gguf.hpp>
+#include <plait/model/files/model_files.hpp>
 #include <plait/model/shard.hpp>
 
 #include <algorithm>
@@ -72,12 +72,12 @@ contest resident(std::filesystem::path const& model, std::int32_t ranks)
 
 std::vector<std::int32_t> degrees_of(std::filesystem::path const& path)
 {
-    auto const file = gguf_file::open(path);
-    auto const model = describe(file);
+    auto const files = open_model(path);
+    auto const model = describe(files);
     std::vector<std::int32_t> out;
     for (std::int32_t n = 2; n <= 8; ++n)
         try {
-            check({n, 1}, file, model);
+            check({n, 1}, files.tensors(), model);
             out.push_back(n);
         } catch (error const& e) {
             if (e.condition() != errc::invalid_argument) throw;

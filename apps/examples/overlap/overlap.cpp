@@ -125,7 +125,7 @@ step run(std::filesystem::path const& model, scene which, bool overlapped)
     plait::simulation_options punctual;
     punctual.slowness = 0;
     plait::simulation all(punctual);
-    auto const spec = plait::describe(plait::gguf_file::open(model)).spec;
+    auto const spec = plait::describe(plait::open_model(model)).spec;
 
     plait::engine_options options;
     options.model = model;

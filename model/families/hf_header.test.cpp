@@ -1,0 +1,256 @@
+#include <plait/model/families/hf_header.hpp>
+
+#include <plait/actors/error.hpp>
+
+#include <plait/tests/support/failure_of.hpp>
+#include <plait/tests/support/safetensors_writer.hpp>
+#include <plait/tests/support/temporary_folder.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+using namespace plait;
+using test::check_failure;
+
+namespace {
+
+/// A LLaMA of one layer: width 8, 2 heads over 1 of 4, 16 hidden features, 10 tokens.
+struct small_llama {
+    std::map<std::string, std::string> fields{
+        {"architectures", R"(["LlamaForCausalLM"])"},
+        {"model_type", R"("llama")"},
+        {"hidden_size", "8"},
+        {"intermediate_size", "16"},
+        {"num_hidden_layers", "1"},
+        {"num_attention_heads", "2"},
+        {"num_key_value_heads", "1"},
+        {"max_position_embeddings", "64"},
+        {"vocab_size", "10"},
+        {"rms_norm_eps", "1e-05"},
+        {"rope_theta", "10000.0"},
+        {"tie_word_embeddings", "false"},
+    };
+    std::map<std::string, std::vector<std::uint64_t>> tensors{
+        {"model.embed_tokens.weight", {10, 8}},
+        {"model.layers.0.input_layernorm.weight", {8}},
+        {"model.layers.0.self_attn.q_proj.weight", {8, 8}},
+        {"model.layers.0.self_attn.k_proj.weight", {4, 8}},
+        {"model.layers.0.self_attn.v_proj.weight", {4, 8}},
+        {"model.layers.0.self_attn.o_proj.weight", {8, 8}},
+        {"model.layers.0.post_attention_layernorm.weight", {8}},
+        {"model.layers.0.mlp.gate_proj.weight", {16, 8}},
+        {"model.layers.0.mlp.up_proj.weight", {16, 8}},
+        {"model.layers.0.mlp.down_proj.weight", {8, 16}},
+        {"model.norm.weight", {8}},
+        {"lm_head.weight", {10, 8}},
+    };
+    test::temporary_folder folder;
+
+    described_model describe() const
+    {
+        std::string config = "{";
+        for (auto const& [field, value] : fields)
+            config += (config.size() == 1 ? "\"" : ",\"") + field + "\":" + value;
+        folder.write("config.json", config + "}");
+        test::safetensors_writer file;
+        for (auto const& [name, dims] : tensors) {
+            std::size_t bytes = 4;
+            for (auto const d : dims)
+                bytes *= static_cast<std::size_t>(d);
+            file.add(name, "F32", dims, std::vector<std::byte>(bytes));
+        }
+        folder.write("model.safetensors", file.bytes());
+        return plait::describe(open_model(folder.path()));
+    }
+
+    void check_refused(errc code, std::initializer_list<char const*> parts) const
+    {
+        check_failure([&] { describe(); }, code, parts);
+    }
+
+    /// One field has another value.
+    void check_refused(std::string const& field, std::string const& value, errc code,
+                       std::initializer_list<char const*> parts) const
+    {
+        CAPTURE(field);
+        CAPTURE(value);
+        small_llama changed;
+        changed.fields = fields;
+        changed.fields[field] = value;
+        changed.check_refused(code, parts);
+    }
+};
+
+} // namespace
+
+TEST_CASE("a LLaMA in a Hugging Face folder is described by its config and its tensors")
+{
+    small_llama const files;
+    auto const model = files.describe();
+    auto const& spec = model.spec;
+    CHECK(spec.architecture == "llama");
+    CHECK(spec.name == files.folder.path().filename().string());
+    CHECK(spec.width == 8);
+    CHECK(spec.vocabulary == 10);
+    CHECK(spec.context == 64);
+    CHECK(spec.fingerprint == open_model(files.folder.path()).tensors().fingerprint());
+    CHECK_FALSE(spec.tied_output);
+    CHECK(spec.final_norm.epsilon == 1e-5f);
+    REQUIRE(spec.layers.size() == 1);
+    auto const& layer = spec.layers[0];
+    CHECK(layer.placement == norm_placement::pre);
+    CHECK(layer.attention.heads == 2);
+    CHECK(layer.attention.kv_heads == 1);
+    CHECK(layer.attention.head_dim == 4);
+    CHECK(layer.attention.scale == 0.5f);
+    CHECK(layer.attention.window == 0);
+    CHECK_FALSE(layer.attention.query_key_value_bias);
+    CHECK(layer.attention.rope.style == rope_style::halves);
+    CHECK(layer.attention.rope.dims == 4);
+    CHECK(layer.attention.rope.base == 10000.0f);
+    CHECK(layer.attention.rope.factors.empty());
+    CHECK(layer.ffn.hidden == 16);
+    CHECK(layer.ffn.gated);
+    CHECK(model.tensors.token_embedding.name == "model.embed_tokens.weight");
+    CHECK(model.tensors.output.name == "lm_head.weight");
+    CHECK(model.tensors.layers[0].ffn.down.name == "model.layers.0.mlp.down_proj.weight");
+}
+
+TEST_CASE("a tied output needs no matrix, and one that is there all the same is not a stray")
+{
+    small_llama files;
+    files.fields["tie_word_embeddings"] = "true";
+    CHECK(files.describe().spec.tied_output);
+    files.tensors.erase("lm_head.weight");
+    CHECK(files.describe().tensors.output.empty());
+    files.fields["tie_word_embeddings"] = "null";
+    CHECK(files.describe().spec.tied_output);
+    files.fields["tie_word_embeddings"] = "false";
+    files.check_refused(errc::bad_file, {"tensor 'lm_head.weight'", "missing"});
+}
+
+TEST_CASE("what a config leaves out has transformers' defaults, and old names are read")
+{
+    small_llama files;
+    files.fields.erase("rope_theta");
+    files.fields.erase("num_key_value_heads");
+    files.tensors["model.layers.0.self_attn.k_proj.weight"] = {8, 8};
+    files.tensors["model.layers.0.self_attn.v_proj.weight"] = {8, 8};
+    files.tensors["model.layers.0.self_attn.rotary_emb.inv_freq"] = {2};
+    auto const model = files.describe();
+    CHECK(model.spec.layers[0].attention.kv_heads == 2);
+    CHECK(model.spec.layers[0].attention.rope.base == 10000.0f);
+}
+
+TEST_CASE("a Mistral has its window in every layer, and a LLaMA none")
+{
+    small_llama files;
+    files.fields["sliding_window"] = "16";
+    CHECK(files.describe().spec.layers[0].attention.window == 0);
+    files.fields["architectures"] = R"(["MistralForCausalLM"])";
+    files.fields["model_type"] = R"("mistral")";
+    CHECK(files.describe().spec.layers[0].attention.window == 16);
+    files.fields["sliding_window"] = "null";
+    CHECK(files.describe().spec.layers[0].attention.window == 0);
+}
+
+TEST_CASE("biases and a head's own size are read from what is there")
+{
+    small_llama files;
+    files.fields["head_dim"] = "6";
+    files.tensors["model.layers.0.self_attn.q_proj.weight"] = {12, 8};
+    files.tensors["model.layers.0.self_attn.k_proj.weight"] = {6, 8};
+    files.tensors["model.layers.0.self_attn.v_proj.weight"] = {6, 8};
+    files.tensors["model.layers.0.self_attn.o_proj.weight"] = {8, 12};
+    files.tensors["model.layers.0.self_attn.q_proj.bias"] = {12};
+    files.tensors["model.layers.0.self_attn.k_proj.bias"] = {6};
+    files.tensors["model.layers.0.self_attn.v_proj.bias"] = {6};
+    files.tensors["model.layers.0.self_attn.o_proj.bias"] = {8};
+    for (char const* which : {"gate", "up"})
+        files.tensors["model.layers.0.mlp." + std::string(which) + "_proj.bias"] = {16};
+    files.tensors["model.layers.0.mlp.down_proj.bias"] = {8};
+    auto const model = files.describe();
+    CHECK(model.spec.layers[0].attention.head_dim == 6);
+    CHECK(model.spec.layers[0].attention.query_key_value_bias);
+    CHECK(model.spec.layers[0].attention.output_bias);
+    CHECK(model.spec.layers[0].ffn.bias);
+    files.tensors.erase("model.layers.0.self_attn.k_proj.bias");
+    files.check_refused(errc::bad_file, {"tensor 'model.layers.0.self_attn.k_proj.bias'", "missing"});
+}
+
+TEST_CASE("every way to stretch the rotation is read from either field")
+{
+    auto const rope_of = [](std::string const& field, std::string const& value) {
+        small_llama files;
+        files.fields[field] = value;
+        return files.describe().spec.layers[0].attention.rope;
+    };
+    CHECK(rope_of("rope_scaling", R"({"type": "linear", "factor": 4.0})").linear_scale == 4.0f);
+    CHECK(rope_of("rope_scaling", R"({"rope_type": "default"})").linear_scale == 1.0f);
+    CHECK(rope_of("rope_parameters", R"({"rope_type": "default", "rope_theta": 500.0})").base == 500.0f);
+    CHECK(rope_of("rope_parameters", R"({"rope_type": "default", "partial_rotary_factor": 0.5})").dims == 2);
+    CHECK(rope_of("partial_rotary_factor", "0.5").dims == 2);
+    auto const llama3 = rope_of("rope_scaling", R"({"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0, "original_max_position_embeddings": 32})");
+    REQUIRE(llama3.factors.size() == 2);
+    CHECK(llama3.factors[0] == 1.0f); // a wavelength of 2 pi is below 32 / 4
+    CHECK(llama3.factors[1] == 8.0f);
+    auto const yarn = rope_of("rope_scaling", R"({"rope_type": "yarn", "factor": 4.0,
+        "original_max_position_embeddings": 32})");
+    CHECK(yarn.factors.size() == 2);
+    CHECK(yarn.magnitude == doctest::Approx(0.1 * std::log(4.0) + 1));
+    CHECK(rope_of("rope_scaling", R"({"rope_type": "yarn", "factor": 4.0, "attention_factor": 1.5})").magnitude ==
+          1.5f);
+    CHECK(rope_of("rope_scaling", R"({"rope_type": "yarn", "factor": 4.0, "mscale": 1.0, "mscale_all_dim": 1.0})")
+              .magnitude == 1.0f);
+}
+
+TEST_CASE("a config that makes no sense is refused by the name of the field")
+{
+    small_llama const files;
+    auto const refused = [&](std::string const& field, std::string const& value,
+                             std::initializer_list<char const*> parts) {
+        files.check_refused(field, value, errc::bad_file, parts);
+    };
+    refused("architectures", "[]", {"'architectures': is empty"});
+    refused("architectures", "\"LlamaForCausalLM\"", {"'architectures': is a string, expected an array"});
+    refused("architectures", "null", {"'architectures': missing"});
+    files.check_refused("architectures", R"(["OtherForCausalLM"])", errc::unsupported,
+                        {"'OtherForCausalLM' is not known; known: ", "LlamaForCausalLM"});
+    refused("hidden_size", "0", {"'hidden_size': 0 is not between 1 and"});
+    refused("hidden_size", "-8", {"'hidden_size': -8"});
+    refused("hidden_size", "9223372036854775807", {"'hidden_size': 9223372036854775807"});
+    refused("hidden_size", "null", {"'hidden_size': missing"});
+    refused("hidden_size", "\"8\"", {"'hidden_size': is a string, expected an integer"});
+    refused("hidden_size", "7", {"'num_attention_heads': 2 heads do not divide the width 7"});
+    refused("hidden_size", "16", {"tensor 'model.embed_tokens.weight'", "[8, 10]"});
+    refused("vocab_size", "11", {"tensor 'model.embed_tokens.weight'"});
+    refused("num_hidden_layers", "1000000",
+            {"'num_hidden_layers': 1000000 layers, but the files have only 12 tensors"});
+    refused("num_hidden_layers", "2", {"tensor 'model.layers.1."});
+    refused("num_key_value_heads", "3", {"'num_key_value_heads': 3 KV heads do not divide the 2 heads"});
+    refused("num_key_value_heads", "0", {"'num_key_value_heads': 0"});
+    refused("head_dim", "1073741824", {"'head_dim'", "too wide"});
+    refused("head_dim", "5", {"'partial_rotary_factor': 5 is not an even number"});
+    refused("rms_norm_eps", "NaN", {"'rms_norm_eps'", "not a positive finite number"});
+    refused("rms_norm_eps", "1.0", {"'rms_norm_eps'", "not below 1"});
+    refused("rope_theta", "Infinity", {"'rope_theta'", "not a positive finite number"});
+    refused("rope_theta", "0.5", {"'rope_theta'", "not above 1"});
+    refused("partial_rotary_factor", "1e300", {"'partial_rotary_factor'", "8 is not an even number"});
+    refused("partial_rotary_factor", "0.1", {"'partial_rotary_factor': 0"});
+    refused("max_position_embeddings", "16777217", {"'max_position_embeddings': 16777217"});
+    refused("rope_scaling", R"({"type": "linear"})", {"'rope_scaling.factor': missing"});
+    refused("rope_scaling", R"({"rope_type": "llama3", "factor": 8, "low_freq_factor": 4, "high_freq_factor": 4,
+        "original_max_position_embeddings": 32})",
+            {"'rope_scaling.high_freq_factor': is not above low_freq_factor"});
+    files.check_refused("rope_scaling", R"({"type": "dynamic", "factor": 2.0})", errc::unsupported,
+                        {"'rope_scaling.type': 'dynamic' scaling is not computed"});
+    files.check_refused("hidden_act", "\"gelu\"", errc::unsupported, {"'hidden_act': 'gelu'"});
+    small_llama stray;
+    stray.tensors["model.layers.0.extra_norm.weight"] = {8};
+    stray.check_refused(errc::bad_file, {"tensor 'model.layers.0.extra_norm.weight'", "a norm"});
+}
