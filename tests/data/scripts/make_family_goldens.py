@@ -4,8 +4,8 @@
     make_family_goldens.py [--llama-cpp FOLDER] [NAME...]
 
 Without names it makes all of families.py. FOLDER is a source tree of llama.cpp, for its converter: without it no
-model.gguf is made, and those that are there stay. If the module llama_cpp is there too, llama.cpp runs the GGUF file as a second
-opinion. What is in a folder, and what is checked on the way: tests/data/families/README.md.
+model.gguf is made, and those that are there stay. If the module llama_cpp is there too, llama.cpp runs the GGUF
+file as a second opinion. What is in a folder, and what is checked on the way: tests/data/families/README.md.
 
 Needs: numpy, torch (CPU), transformers (>= 5), safetensors; for GGUF files llama.cpp's sources, gguf and
 sentencepiece. The same seed gives the same files.
@@ -14,10 +14,8 @@ sentencepiece. The same seed gives the same files.
 import argparse
 import gc
 import json
-import os
 import pathlib
 import shutil
-import sys
 import tempfile
 import zlib
 
@@ -30,9 +28,10 @@ import double_model
 import family_gguf
 import golden_file
 import mxfp4
-from families import CONTEXT, FAMILIES, PROMPT, VOCABULARY
+from families import FAMILIES, PROMPT, TWINS, VOCABULARY
 
 OUTPUT = pathlib.Path(__file__).resolve().parent.parent / "families"
+TABLE = "## The families"
 SPECIAL = ["<pad>", "<s>", "</s>"]
 MERGES = ["t h", "th e", "i n", "a n", "e r", "o n", "\u0120 a", "r e"]
 
@@ -66,16 +65,16 @@ def write_json(path, what, indent=2):
     path.write_text(json.dumps(what, ensure_ascii=False, indent=indent, separators=separators) + "\n")
 
 
-def configuration(f):
+def configuration(f, change=None):
     kind = getattr(transformers, f.model + ("TextConfig" if f.model == "Gemma3" else "Config"))
-    config = kind(**{"vocab_size": VOCABULARY, "bos_token_id": 1, "eos_token_id": 2, **f.config})
+    config = kind(**{"vocab_size": VOCABULARY, "bos_token_id": 1, "eos_token_id": 2, **f.config, **(change or {})})
     config._attn_implementation = config._experts_implementation = "eager"
     return config
 
 
-def make(f, values=None):
-    """A new model, filled with `values`."""
-    model = getattr(transformers, f.model + f.causal)(configuration(f)).eval()
+def make(f, values=None, change=None):
+    """A new model, filled with `values`; with `change`, entries of its configuration, one that is not the family's."""
+    model = getattr(transformers, f.model + f.causal)(configuration(f, change)).eval()
     if values is not None:
         state = model.state_dict()
         assert state.keys() == values.keys()
@@ -168,11 +167,20 @@ def published_tensors(f, tensors):
             tensors[before + "bias"] = torch.ones(n, n).tril().reshape(1, 1, n, n).to(torch.uint8)
             tensors[before + "masked_bias"] = torch.tensor(-1e9)
             tensors[before + "rotary_emb.inv_freq"] = 1 / 10000 ** (torch.arange(0, 4, 2) / 4)
+    if f.extra == "next":  # of the layer that guesses the token after the next: nobody asks for it
+        n, width = f.config["num_hidden_layers"], f.config["hidden_size"]
+        last, after = "model.layers.%d." % (n - 1), "model.layers.%d." % n
+        tensors.update({after + k.removeprefix(last): t for k, t in tensors.items() if k.startswith(last)})
+        tensors[after + "eh_proj.weight"] = torch.full((width, 2 * width), 0.5).bfloat16()
+        for norm in ("enorm", "hnorm", "shared_head.norm"):
+            tensors[after + norm + ".weight"] = torch.full((width,), 0.5).bfloat16()
+        tensors[after + "embed_tokens.weight"] = tensors["model.embed_tokens.weight"]
+        tensors[after + "shared_head.head.weight"] = tensors["lm_head.weight"]
     if f.experts == "mxfp4":
         for key in [k for k in tensors if k.endswith(("gate_up_proj", "down_proj"))]:
             blocks, scales = mxfp4.pack(tensors.pop(key).transpose(1, 2).float())
             tensors[key + "_blocks"], tensors[key + "_scales"] = blocks, scales
-    return {k: tensors[k].contiguous() for k in sorted(tensors)}
+    return {k: tensors[k].clone().contiguous() for k in sorted(tensors)}
 
 
 def published_config(f, config):
@@ -192,7 +200,7 @@ def published_config(f, config):
             rotation = {"type": kind, "short_factor": rotation["short_factor"],
                         "long_factor": rotation["long_factor"]}
         elif kind != "default":
-            rotation["rope_type"] = kind
+            rotation["rope_type" if kind == "llama3" or f.model in ("GptOss", "Gemma3") else "type"] = kind
         out["rope_scaling"] = None if kind == "default" else rotation
     for k, v in f.published.items():
         out.pop(k, None)
@@ -321,10 +329,37 @@ def golden(f, name, values):
             if name == "llama" and not nmse(written_out(f, values, ids), exact)[1] < 1e-24:
                 raise AssertionError("the double model is wrong")
             if min(layers) < 2:
-                print("  attention is too even: %s" % layers)
+                raise AssertionError("attention is too even: %s" % layers)
+            twins = {}
+            for rule, change in TWINS.get(name, {}).items():
+                apart = nmse(logits(make(f, values, change), ids), exact)[0]
+                if not apart > 1000 * own[0]:
+                    raise AssertionError("it makes no difference: %s, NMSE %.1e" % (rule, apart))
+                twins[rule] = float("%.2e" % apart)
+            if twins:
+                facts["twins_nmse"] = twins
         facts[which.replace("/", "_") + "f32_nmse"] = float("%.2e" % own[0])
         facts[which.replace("/", "_") + "f32_nmse_worst"] = float("%.2e" % own[1])
     return arrays, facts
+
+
+def write_table(folder):
+    """The table at the end of README.md, from the facts that lie in the folders."""
+    page = folder / "README.md"
+    if not page.exists():
+        return
+    lines = ["| family | what it has | files | score deviation | own F32 NMSE: all, worst | llama.cpp |",
+             "|---|---|---|---|---|---|"]
+    for name in FAMILIES:
+        if not (folder / name / "facts.json").exists():
+            continue
+        facts = json.loads((folder / name / "facts.json").read_text())
+        lines.append("| `%s` | %s | %s | %s | %.1e, %.1e | %s |" % (
+            name, facts["note"], "safetensors, GGUF" if facts["gguf"] else "safetensors",
+            ", ".join("%.1f" % s for s in facts["score_deviation"]), facts["f32_nmse"], facts["f32_nmse_worst"],
+            "%.0e" % facts["llama_cpp_nmse_worst"] if "llama_cpp_nmse_worst" in facts else ""))
+    before = page.read_text().split(TABLE)[0]
+    page.write_text(before + TABLE + "\n\n" + "\n".join(lines) + "\n")
 
 
 def main():
@@ -346,6 +381,9 @@ def main():
         check_folder(f, folder, arrays["tokens"], logits(make(f, values), arrays["tokens"]))
         golden_file.write(folder / "logits.golden", arrays)
         facts["gguf"] = f.gguf
+        if f.gguf and not options.llama_cpp and (folder / "facts.json").exists():
+            before = json.loads((folder / "facts.json").read_text())
+            facts.update({k: v for k, v in before.items() if k.startswith("llama_cpp")})
         if f.gguf and options.llama_cpp:
             opinion = family_gguf.convert(options.llama_cpp, folder, folder / "model.gguf", vocabulary(), SPECIAL,
                                           MERGES, arrays if f.opinion else None)
@@ -357,6 +395,7 @@ def main():
         print("%s: %d bytes, %s" % (name, size, {k: v for k, v in facts.items() if k not in ("note", "made_with")}),
               flush=True)
         gc.collect()
+    write_table(options.output)
 
 
 if __name__ == "__main__":
