@@ -184,7 +184,15 @@ host::expert_scoring scoring_of(routing scoring)
 
 host::norm_kind kind_of(norm_kind kind)
 {
-    return kind == norm_kind::layer ? host::norm_kind::layer : host::norm_kind::rms;
+    switch (kind) {
+    case norm_kind::none:
+        return host::norm_kind::none;
+    case norm_kind::rms:
+        return host::norm_kind::rms;
+    case norm_kind::layer:
+        return host::norm_kind::layer;
+    }
+    return host::norm_kind::none;
 }
 
 /// Which forms of its input a product reads: F32, 8 bit, or (several products) both.
@@ -326,8 +334,6 @@ decoder::decoder(device& where, model_spec spec, shard const& part, step_limits 
         if (has_output_norm(layer) && (layer.attention.output_bias || layer.ffn.bias))
             refuse("a bias under norm placement " + std::string(name(layer.placement)));
     }
-    if (spec_.final_norm.kind == norm_kind::none && part_.last()) throw error(errc::unsupported, "final norm none");
-
     auto [distinct, of_layer] = rotations(spec_);
     for (auto const& rope : distinct)
         angles_.push_back(angles_of(rope, limits_.positions));

@@ -243,7 +243,7 @@ struct model_weights::layout {
         if (whole.query_key_norm == head_norm::head) {
             out.query_norm = norm(names.query_norm, 0, whole.head_dim);
             out.key_norm = norm(names.key_norm, 0, whole.head_dim);
-        } else {
+        } else if (whole.query_key_norm != head_norm::none) {
             out.query_norm = norm(names.query_norm, queries.row, queries.rows);
             out.key_norm = norm(names.key_norm, kv.row, kv.rows);
         }

@@ -6,6 +6,7 @@
 namespace plait::host {
 
 enum class norm_kind : std::uint8_t {
+    none,  ///< N(x) = x
     rms,   ///< Zhang and Sennrich, arXiv:1910.07467
     layer, ///< Ba, Kiros and Hinton, arXiv:1607.06450; the variance is the biased one
 };

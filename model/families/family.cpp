@@ -1,7 +1,7 @@
 #include <plait/model/families/family.hpp>
 
 #include <plait/actors/error.hpp>
-#include <plait/model/families/llama.hpp>
+#include <plait/model/families/known.hpp>
 #include <plait/model/text/quote.hpp>
 
 #include <array>
@@ -11,7 +11,9 @@ namespace plait {
 namespace {
 
 constexpr std::array known{
-    family{"llama", describe_llama, llama_hf_architectures, describe_llama_hf},
+    &families::cohere, &families::cohere2, &families::gemma, &families::gemma2,  &families::gemma3,  &families::glm,
+    &families::glm4,   &families::gpt1,    &families::gpt2,  &families::gptneox, &families::granite, &families::llama,
+    &families::olmo2,  &families::phi3,    &families::qwen2, &families::qwen3,   &families::smollm3,
 };
 
 /// What `model`, as its family describes it, is once it is proved.
@@ -30,7 +32,7 @@ void add_name(std::string& names, std::string_view name)
 
 } // namespace
 
-std::span<family const> families() noexcept
+std::span<family const* const> known_families() noexcept
 {
     return known;
 }
@@ -38,13 +40,12 @@ std::span<family const> families() noexcept
 described_model describe(gguf_file const& file)
 {
     std::string_view const architecture = file.string("general.architecture");
-    for (family const& candidate : known) {
-        if (candidate.describe != nullptr && candidate.architecture == architecture)
-            return proved(file, candidate.describe(file));
-    }
+    for (family const* candidate : known)
+        if (candidate->describe != nullptr && candidate->architecture == architecture)
+            return proved(file, candidate->describe(file));
     std::string names;
-    for (family const& candidate : known)
-        add_name(names, candidate.architecture);
+    for (family const* candidate : known)
+        add_name(names, candidate->architecture);
     throw error(errc::unsupported, file.source() + ": key 'general.architecture': the architecture " +
                                        quote(architecture) + " is not known; known: " + names);
 }
@@ -54,9 +55,9 @@ described_model describe(hf_directory const& folder)
     auto const architectures = folder.config().strings("architectures");
     if (architectures.empty()) throw error(errc::bad_file, folder.config().where("architectures") + ": is empty");
     std::string names;
-    for (family const& candidate : known)
-        for (std::string_view const name : candidate.hf_architectures) {
-            if (name == architectures.front()) return proved(folder, candidate.describe_hf(folder));
+    for (family const* candidate : known)
+        for (std::string_view const name : candidate->hf_architectures) {
+            if (name == architectures.front()) return proved(folder, candidate->describe_hf(folder));
             add_name(names, name);
         }
     throw error(errc::unsupported, folder.config().where("architectures") + ": the architecture " +

@@ -25,9 +25,8 @@ struct family {
     described_model (*describe_hf)(hf_directory const& folder) = nullptr;
 };
 
-/// The families that plait knows. To add one, write `described_model describe_<family>(gguf_file const&)` or
-/// `describe_<family>_hf(hf_directory const&)`, or both, in a file of this folder, and list it in family.cpp.
-std::span<family const> families() noexcept;
+/// The families that plait knows (families/known.hpp).
+std::span<family const* const> known_families() noexcept;
 
 /// Reads what model `file` holds, by its `general.architecture`, and proves that the tensors present agree with it.
 /// Errors: errc::unsupported for an unknown architecture (named, with the known ones) or a feature that plait does not

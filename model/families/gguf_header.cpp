@@ -209,7 +209,7 @@ void gguf_header::scale_rope(rope_spec& rope, std::int64_t context) const
     rope.magnitude = static_cast<float>(yarn_magnitude(yarn.factor)) * positive_or("rope.scaling.attn_factor", 1.0f);
 }
 
-rope_spec gguf_header::rope(gguf_layout const& how, std::int64_t head_dim, std::int64_t context) const
+rope_spec gguf_header::rope(family_layout const& how, std::int64_t head_dim, std::int64_t context) const
 {
     rope_spec rope;
     rope.style = how.rope;
@@ -225,7 +225,7 @@ rope_spec gguf_header::rope(gguf_layout const& how, std::int64_t head_dim, std::
     return rope;
 }
 
-void gguf_header::name_layer(gguf_layout const& how, std::size_t i, layer_spec& layer, layer_tensors& at) const
+void gguf_header::name_layer(family_layout const& how, std::size_t i, layer_spec& layer, layer_tensors& at) const
 {
     auto const name = [&](std::string_view of, std::size_t l) {
         return "blk." + std::to_string(l) + "." + std::string(of);
@@ -267,7 +267,7 @@ void gguf_header::name_layer(gguf_layout const& how, std::size_t i, layer_spec& 
         }
     }
     if (there(how.head_norms, name("attn_q_norm.weight", 0))) {
-        a.query_key_norm = head_norm::head;
+        a.query_key_norm = how.head_norms_over;
         a.norm = {.kind = layer.norm.kind, .epsilon = layer.norm.epsilon};
         at.query_norm.weight = weight("attn_q_norm");
         at.key_norm.weight = weight("attn_k_norm");
@@ -296,7 +296,7 @@ void gguf_header::name_layer(gguf_layout const& how, std::size_t i, layer_spec& 
     }
 }
 
-described_model gguf_header::describe(gguf_layout const& how) const
+described_model gguf_header::describe(family_layout const& how) const
 {
     neutral("attention.causal", true);
     neutral("attention.clamp_kqv", {0.0f});
@@ -315,7 +315,7 @@ described_model gguf_header::describe(gguf_layout const& how) const
     std::string_view const epsilon_key =
         how.norm == norm_kind::rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon";
     norm_spec norm{.kind = how.norm, .epsilon = positive(epsilon_key)};
-    norm.bias = file_.find_tensor("output_norm.bias") != nullptr && how.norm == norm_kind::layer;
+    norm.bias = there(how.norm_bias, "output_norm.bias");
     if (norm.epsilon >= 1) fail(epsilon_key, std::to_string(norm.epsilon) + " is not below 1");
     spec.final_norm = norm;
 
@@ -332,7 +332,7 @@ described_model gguf_header::describe(gguf_layout const& how) const
         layer.norm = norm;
         layer.placement = how.placement;
         layer.shared_norm = how.shared_norm;
-        layer.parallel = how.shared_norm;
+        layer.parallel = how.parallel;
         layer.attention = attention(spec.width, heads[i], kv_heads[i]);
         layer.attention.rope = rope(how, layer.attention.head_dim, spec.context);
         layer.ffn.hidden = hidden[i];

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <plait/model/families/family.hpp>
+#include <plait/model/families/family_layout.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -10,29 +11,6 @@
 #include <vector>
 
 namespace plait {
-
-/// Whether tensors are there.
-enum class presence : std::uint8_t {
-    absent,
-    optional, ///< in all layers or in none, as the first one shows
-    required,
-};
-
-/// What the GGUF files of a family have in common, as far as their keys do not say it.
-struct gguf_layout {
-    norm_kind norm = norm_kind::rms;
-    norm_placement placement = norm_placement::pre;
-    bool shared_norm = false; ///< one norm for both sublayers of a parallel layer
-    rope_style rope = rope_style::halves;
-    activation_kind activation = activation_kind::silu;
-    bool gated = true;
-    bool fused_qkv = false;     ///< attn_qkv: queries, keys, values
-    bool fused_gate_up = false; ///< ffn_up: gate, up
-    presence qkv_bias = presence::absent;
-    presence output_bias = presence::absent;
-    presence ffn_bias = presence::absent;
-    presence head_norms = presence::absent; ///< attn_q_norm, attn_k_norm of each head
-};
 
 /// The keys and tensors of a GGUF file of one architecture. Refuses, by name, those that make no sense.
 /// Source of the names: llama.cpp's gguf-py/gguf/constants.py.
@@ -70,7 +48,7 @@ public:
     /// final_logit_softcapping, embedding_scale, rope.{dimension_count, freq_base, scale_linear, scaling.{type, factor,
     /// original_context_length, attn_factor, yarn_beta_fast, yarn_beta_slow}}; tensors: rope_freqs, rope_factors_short,
     /// rope_factors_long.
-    described_model describe(gguf_layout const& how) const;
+    described_model describe(family_layout const& how) const;
 
 private:
     std::int64_t checked(std::string_view name, std::int64_t value, std::int64_t largest) const;
@@ -78,10 +56,10 @@ private:
     std::int64_t vocabulary() const;
     bool there(presence which, std::string const& first) const;
     attention_spec attention(std::int64_t width, std::int64_t heads, std::int64_t kv_heads) const;
-    rope_spec rope(gguf_layout const& how, std::int64_t head_dim, std::int64_t context) const;
+    rope_spec rope(family_layout const& how, std::int64_t head_dim, std::int64_t context) const;
     void scale_rope(rope_spec& rope, std::int64_t context) const;
     std::vector<float> factors(std::string const& tensor, std::int64_t dims) const;
-    void name_layer(gguf_layout const& how, std::size_t i, layer_spec& layer, layer_tensors& at) const;
+    void name_layer(family_layout const& how, std::size_t i, layer_spec& layer, layer_tensors& at) const;
 
     gguf_file const& file_;
     std::string architecture_;

@@ -42,12 +42,27 @@ double positive_of(json_config const& in, std::string_view field, double fallbac
     return in.has(field) ? positive_of(in, field) : fallback;
 }
 
-/// Sets what `scaling` says; it may name its type in either of two fields.
-void scale(rope_spec& rope, json_config const& scaling, std::int64_t context)
+std::vector<float> factors_of(json_config const& in, std::string_view field, std::int64_t dims)
+{
+    auto const values = in.numbers(field);
+    if (values.size() != static_cast<std::size_t>(dims / 2))
+        refuse(in, field, std::to_string(values.size()) + " factors for " + std::to_string(dims / 2) + " frequencies");
+    std::vector<float> out;
+    out.reserve(values.size());
+    for (double const value : values) {
+        if (!std::isfinite(value) || value <= 0)
+            refuse(in, field, std::to_string(value) + " is not a positive finite number");
+        out.push_back(static_cast<float>(value));
+    }
+    return out;
+}
+
+/// Sets what `scaling` says; it may name its type in either of two fields. `all` is the config.
+void scale(rope_spec& rope, json_config const& scaling, json_config const& all, std::int64_t context)
 {
     std::string_view const field = scaling.has("rope_type") ? "rope_type" : "type";
     std::string const type = scaling.string(field, "default");
-    if (type == "default") return;
+    if (type == "default" || type == "none") return;
     if (type == "linear") {
         rope.linear_scale = static_cast<float>(positive_of(scaling, "factor"));
     } else if (type == "llama3") {
@@ -74,8 +89,18 @@ void scale(rope_spec& rope, json_config const& scaling, std::int64_t context)
             magnitude = yarn_magnitude(how.factor, positive_of(scaling, "mscale")) /
                         yarn_magnitude(how.factor, positive_of(scaling, "mscale_all_dim"));
         rope.magnitude = static_cast<float>(positive_of(scaling, "attention_factor", magnitude));
+    } else if (type == "longrope" || type == "su") {
+        // Where the context that it was made for is stated twice, the one beside the context counts.
+        auto const& original = all.has("original_max_position_embeddings") ? all : scaling;
+        rope.short_context = size_of(original, "original_max_position_embeddings", max_context);
+        rope.factors = factors_of(scaling, "short_factor", rope.dims);
+        rope.long_factors = factors_of(scaling, "long_factor", rope.dims);
+        auto const stretch = static_cast<double>(context) / static_cast<double>(rope.short_context);
+        auto const factor = positive_of(scaling, "factor", stretch);
+        rope.magnitude = static_cast<float>(
+            positive_of(scaling, "attention_factor", longrope_magnitude(factor, rope.short_context)));
     } else {
-        refuse(scaling, field, quote(type) + " scaling is not computed; default, linear, llama3 and yarn are",
+        refuse(scaling, field, quote(type) + " scaling is not computed; default, linear, llama3, yarn and longrope are",
                errc::unsupported);
     }
 }
@@ -84,6 +109,7 @@ void scale(rope_spec& rope, json_config const& scaling, std::int64_t context)
 
 hf_header::hf_header(hf_directory const& folder)
     : folder_(folder)
+    , config_(folder.config().find_object("text_config").value_or(folder.config()))
 {
 }
 
@@ -107,142 +133,279 @@ float hf_header::positive(std::string_view field) const
     return static_cast<float>(positive_of(config(), field));
 }
 
-bool hf_header::there(presence which, std::string const& first) const
+float hf_header::positive_or(std::string_view field, float fallback) const
 {
-    return which == presence::required || (which == presence::optional && has(first));
+    return config().has(field) ? positive(field) : fallback;
 }
 
-rope_spec hf_header::rope(rope_style style, std::int64_t head_dim) const
+float hf_header::not_negative(std::string_view field) const
 {
-    auto const all = config();
-    auto const parameters = all.find_object("rope_parameters");
+    double const value = config().number(field, 0);
+    if (!std::isfinite(value) || value < 0) fail(field, std::to_string(value) + " is negative or not finite");
+    return static_cast<float>(value);
+}
+
+void hf_header::neutral(std::string_view field, bool value) const
+{
+    if (config().boolean(field, value) != value) fail(field, "changes the computation", errc::unsupported);
+}
+
+bool hf_header::windowed(std::size_t i, bool otherwise) const
+{
+    if (!config().has("layer_types")) return otherwise;
+    auto const types = config().strings("layer_types");
+    if (i >= types.size()) fail("layer_types", "has " + std::to_string(types.size()) + " entries");
+    if (types[i] == "sliding_attention") return true;
+    if (types[i] == "full_attention") return false;
+    fail("layer_types", quote(types[i]) + " is not computed; full_attention and sliding_attention are",
+         errc::unsupported);
+}
+
+rope_spec hf_header::rope(family_layout const& how, std::int64_t head_dim, std::string_view kind) const
+{
+    if (how.rope == rope_style::none) return {};
+    auto const& all = config();
+    auto parameters = all.find_object("rope_parameters");
+    if (parameters && parameters->is_object(kind)) parameters = parameters->object(kind);
     json_config const& base = parameters && parameters->has("rope_theta") ? *parameters : all;
     json_config const& partial = parameters && parameters->has("partial_rotary_factor") ? *parameters : all;
+    std::string_view const base_field = base.has("rotary_emb_base") ? "rotary_emb_base" : "rope_theta";
+    std::string_view const part_field = partial.has("rotary_pct") ? "rotary_pct" : "partial_rotary_factor";
     rope_spec rope;
-    rope.style = style;
-    rope.base = static_cast<float>(positive_of(base, "rope_theta", 10000));
-    if (rope.base <= 1) refuse(base, "rope_theta", std::to_string(rope.base) + " is not above 1");
-    double const part = positive_of(partial, "partial_rotary_factor", 1);
+    rope.style = how.rope;
+    rope.base = static_cast<float>(positive_of(base, base_field, 10000));
+    if (rope.base <= 1) refuse(base, base_field, std::to_string(rope.base) + " is not above 1");
+    double const part = positive_of(partial, part_field, how.rotated);
     rope.dims = static_cast<std::int64_t>(static_cast<double>(head_dim) * std::min(part, 2.0));
     if (rope.dims < 2 || rope.dims % 2 != 0 || rope.dims > head_dim)
-        refuse(partial, "partial_rotary_factor",
+        refuse(partial, part_field,
                std::to_string(rope.dims) + " is not an even number up to the head's " + std::to_string(head_dim));
     auto const context = size_of(all, "max_position_embeddings", max_context);
     if (parameters)
-        scale(rope, *parameters, context);
+        scale(rope, *parameters, all, context);
     else if (auto const scaling = all.find_object("rope_scaling"))
-        scale(rope, *scaling, context);
+        scale(rope, *scaling, all, context);
     return rope;
 }
 
-attention_spec hf_header::attention(std::int64_t width, hf_layout const& how) const
+activation_kind hf_header::activation(family_layout const& how, hf_names const& names) const
+{
+    if (!config().has(names.activation)) return how.activation;
+    auto const kind = config().string(names.activation);
+    if (kind == "silu" || kind == "swish") return activation_kind::silu;
+    if (kind == "gelu" && !names.gelu_is_tanh) return activation_kind::gelu_erf;
+    if (kind == "gelu" || kind == "gelu_new" || kind == "gelu_pytorch_tanh") return activation_kind::gelu_tanh;
+    if (kind == "relu") return activation_kind::relu;
+    if (kind == "relu2") return activation_kind::relu_squared;
+    fail(names.activation,
+         quote(kind) + " is not computed; silu, gelu, gelu_new, gelu_pytorch_tanh, relu and relu2 are",
+         errc::unsupported);
+}
+
+attention_spec hf_header::attention(std::int64_t width, family_layout const& how, hf_names const& names) const
 {
     attention_spec attention;
-    attention.heads = size("num_attention_heads");
+    attention.heads = size(names.heads);
     attention.kv_heads = size_or("num_key_value_heads", attention.heads);
     auto const heads = std::to_string(attention.heads) + " heads";
     if (attention.kv_heads > attention.heads || attention.heads % attention.kv_heads != 0)
         fail("num_key_value_heads", std::to_string(attention.kv_heads) + " KV heads do not divide the " + heads);
     if (!config().has("head_dim") && width % attention.heads != 0)
-        fail("num_attention_heads", heads + " do not divide the width " + std::to_string(width));
+        fail(names.heads, heads + " do not divide the width " + std::to_string(width));
     attention.head_dim = size_or("head_dim", width / attention.heads);
     if (attention.query_width() > max_dimension)
         fail("head_dim", heads + " of " + std::to_string(attention.head_dim) + " are too wide");
     attention.scale = 1.0f / std::sqrt(static_cast<float>(attention.head_dim));
-    if (how.window) attention.window = size_or("sliding_window", 0);
-    attention.rope = rope(rope_style::halves, attention.head_dim);
+    attention.rope = rope(how, attention.head_dim);
     return attention;
 }
 
-void hf_header::name_layer(hf_layout const& how, std::size_t i, layer_spec& layer, layer_tensors& at) const
-{
-    std::string const layers = "model.layers.";
-    auto const first = [&](char const* of) { return layers + "0." + of; };
-    auto const name = [&](std::string const& of) { return tensor_ref(layers + std::to_string(i) + "." + of); };
-    auto const weight = [&](std::string const& of) { return name(of + ".weight"); };
-    auto const bias = [&](std::string const& of) { return name(of + ".bias"); };
-    at.attention_norm.weight = weight("input_layernorm");
-    at.ffn_norm.weight = weight("post_attention_layernorm");
-
-    auto& a = layer.attention;
-    at.query = weight("self_attn.q_proj");
-    at.key = weight("self_attn.k_proj");
-    at.value = weight("self_attn.v_proj");
-    at.attention_output = weight("self_attn.o_proj");
-    a.query_key_value_bias = there(how.qkv_bias, first("self_attn.q_proj.bias"));
-    if (a.query_key_value_bias) {
-        at.query_bias = bias("self_attn.q_proj");
-        at.key_bias = bias("self_attn.k_proj");
-        at.value_bias = bias("self_attn.v_proj");
-    }
-    a.output_bias = there(how.output_bias, first("self_attn.o_proj.bias"));
-    if (a.output_bias) at.attention_output_bias = bias("self_attn.o_proj");
-    if (there(how.head_norms, first("self_attn.q_norm.weight"))) {
-        a.query_key_norm = head_norm::head;
-        a.norm = layer.norm;
-        at.query_norm.weight = weight("self_attn.q_norm");
-        at.key_norm.weight = weight("self_attn.k_norm");
+/// Names the tensors of one layer after another.
+class hf_header::namer {
+public:
+    namer(hf_header const& header, family_layout const& how, hf_names const& names)
+        : header_(header)
+        , how_(how)
+        , names_(names)
+    {
     }
 
-    at.ffn.gate = weight("mlp.gate_proj");
-    at.ffn.up = weight("mlp.up_proj");
-    at.ffn.down = weight("mlp.down_proj");
-    layer.ffn.bias = there(how.ffn_bias, first("mlp.up_proj.bias"));
-    if (layer.ffn.bias) {
-        at.ffn.gate_bias = bias("mlp.gate_proj");
-        at.ffn.up_bias = bias("mlp.up_proj");
-        at.ffn.down_bias = bias("mlp.down_proj");
+    layer_tensors operator()(std::size_t i, layer_spec& layer)
+    {
+        layer_ = i;
+        layer_tensors at;
+        norms(layer, at);
+        attention(layer, at);
+        network(layer.ffn, at.ffn);
+        return at;
     }
-}
+
+    norm_tensors norm(std::string const& name, bool bias) const
+    {
+        norm_tensors out{tensor_ref(name + ".weight"), bias ? tensor_ref(name + ".bias") : tensor_ref()};
+        out.weight.plus = names_.norm_plus;
+        return out;
+    }
+
+    bool there(presence which, std::string const& tensor) const
+    {
+        return which == presence::required || (which == presence::optional && header_.has(tensor));
+    }
+
+private:
+    std::string name(std::size_t layer, std::string_view of) const
+    {
+        return std::string(names_.prefix) + std::string(names_.layer) + std::to_string(layer) + "." + std::string(of);
+    }
+    tensor_ref matrix(std::string_view of) const
+    {
+        tensor_ref out(name(layer_, of) + ".weight");
+        out.transposed = names_.transposed;
+        return out;
+    }
+    tensor_ref bias(std::string_view of) const { return {name(layer_, of) + ".bias"}; }
+    bool there(presence which, std::string_view of, char const* suffix) const
+    {
+        return there(which, name(0, of) + suffix);
+    }
+
+    void norms(layer_spec const& layer, layer_tensors& at) const
+    {
+        auto const of = [&](std::string_view which) { return norm(name(layer_, which), layer.norm.bias); };
+        if (how_.placement != norm_placement::output) {
+            at.attention_norm = of(names_.attention_norm);
+            if (!how_.shared_norm) at.ffn_norm = of(names_.ffn_norm);
+        }
+        if (how_.placement == norm_placement::sandwich || how_.placement == norm_placement::output) {
+            at.attention_output_norm = of(names_.attention_output_norm);
+            at.ffn_output_norm = of(names_.ffn_output_norm);
+        }
+    }
+
+    /// Queries, keys and values in one matrix or vector.
+    void split(attention_spec const& a, tensor_ref const& whole, tensor_ref& q, tensor_ref& k, tensor_ref& v) const
+    {
+        if (names_.qkv_by_head) {
+            q = whole.runs(0, a.head_dim, 3 * a.head_dim);
+            k = whole.runs(a.head_dim, a.head_dim, 3 * a.head_dim);
+            v = whole.runs(2 * a.head_dim, a.head_dim, 3 * a.head_dim);
+            return;
+        }
+        q = whole.rows(0, a.query_width());
+        k = whole.rows(a.query_width(), a.kv_width());
+        v = whole.rows(a.query_width() + a.kv_width(), a.kv_width());
+    }
+
+    void attention(layer_spec& layer, layer_tensors& at) const
+    {
+        auto& a = layer.attention;
+        a.query_key_value_bias = there(how_.qkv_bias, how_.fused_qkv ? names_.qkv : names_.query, ".bias");
+        if (how_.fused_qkv) {
+            split(a, matrix(names_.qkv), at.query, at.key, at.value);
+            if (a.query_key_value_bias) split(a, bias(names_.qkv), at.query_bias, at.key_bias, at.value_bias);
+        } else {
+            at.query = matrix(names_.query);
+            at.key = matrix(names_.key);
+            at.value = matrix(names_.value);
+            if (a.query_key_value_bias) {
+                at.query_bias = bias(names_.query);
+                at.key_bias = bias(names_.key);
+                at.value_bias = bias(names_.value);
+            }
+        }
+        if (there(how_.head_norms, names_.query_norm, ".weight")) {
+            a.query_key_norm = how_.head_norms_over;
+            a.norm = {.kind = layer.norm.kind, .epsilon = layer.norm.epsilon};
+            at.query_norm = norm(name(layer_, names_.query_norm), false);
+            at.key_norm = norm(name(layer_, names_.key_norm), false);
+        }
+        at.attention_output = matrix(names_.attention_output);
+        a.output_bias = there(how_.output_bias, names_.attention_output, ".bias");
+        if (a.output_bias) at.attention_output_bias = bias(names_.attention_output);
+    }
+
+    void network(ffn_spec& ffn, ffn_tensors& at) const
+    {
+        ffn.bias = there(how_.ffn_bias, names_.up, ".bias");
+        at.up = matrix(names_.up);
+        at.down = matrix(names_.down);
+        if (ffn.bias) {
+            at.up_bias = bias(names_.up);
+            at.down_bias = bias(names_.down);
+        }
+        if (!ffn.gated) return;
+        if (how_.fused_gate_up) {
+            auto const both = matrix(names_.gate_up);
+            at.gate = both.rows(0, ffn.hidden);
+            at.up = both.rows(ffn.hidden, ffn.hidden);
+        } else {
+            at.gate = matrix(names_.gate);
+            if (ffn.bias) at.gate_bias = bias(names_.gate);
+        }
+    }
+
+    hf_header const& header_;
+    family_layout const& how_;
+    hf_names const& names_;
+    std::size_t layer_ = 0;
+};
 
 /// A config that ties the output means it, also where a file has a copy of the embedding for it.
-void hf_header::name_output(described_model& model) const
+void hf_header::name_output(described_model& model, hf_names const& names) const
 {
-    std::string const output = "lm_head.weight";
+    std::string const output = std::string(names.output) + ".weight";
     model.spec.tied_output = config().boolean("tie_word_embeddings", !has(output));
+    // A default of transformers that a config leaves out says less than the tensor.
+    if (!config().has("tie_word_embeddings") && has(output)) model.spec.tied_output = false;
     if (!model.spec.tied_output)
         model.tensors.output = output;
     else if (has(output))
         model.tensors.read.push_back(output);
-    // Old checkpoints keep the frequencies that follow from the config.
+    // Old checkpoints keep the frequencies and masks that follow from the config.
     for (auto const& tensor : folder_.tensors())
-        if (tensor.name.ends_with(".rotary_emb.inv_freq")) model.tensors.read.emplace_back(tensor.name);
+        for (std::string_view const buffer :
+             {".rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias", ".attention.bias", ".attention.masked_bias"})
+            if (tensor.name.ends_with(buffer)) model.tensors.read.emplace_back(tensor.name);
 }
 
-described_model hf_header::describe(hf_layout const& how) const
+described_model hf_header::describe(family_layout const& how, hf_names const& names) const
 {
-    std::string const activation = config().string("hidden_act", "silu");
-    if (activation != "silu")
-        fail("hidden_act", quote(activation) + " is not computed for this architecture; silu is", errc::unsupported);
-
     described_model model;
     model_spec& spec = model.spec;
+    namer name(*this, how, names);
     spec.architecture = config().string("model_type");
     spec.name = folder_.folder().filename().string();
-    spec.context = size_of(config(), "max_position_embeddings", max_context);
-    spec.width = size("hidden_size");
+    spec.context = size_of(config(), names.context, max_context);
+    spec.width = size(names.width);
     spec.vocabulary = size("vocab_size");
-    spec.final_norm = {.kind = norm_kind::rms, .epsilon = positive("rms_norm_eps")};
-    if (spec.final_norm.epsilon >= 1) fail("rms_norm_eps", std::to_string(spec.final_norm.epsilon) + " is not below 1");
+    std::string const prefix(names.prefix);
+    std::string const output_norm = prefix + std::string(names.output_norm);
+    norm_spec norm{.kind = how.norm, .epsilon = positive(names.epsilon)};
+    if (norm.epsilon >= 1) fail(names.epsilon, std::to_string(norm.epsilon) + " is not below 1");
+    norm.bias = name.there(how.norm_bias, output_norm + ".bias");
+    spec.final_norm = norm;
 
     // Every layer needs tensors, so a folder cannot have more layers than tensors: nothing is reserved for a lie.
-    auto const layers = static_cast<std::size_t>(size("num_hidden_layers"));
+    auto const layers = static_cast<std::size_t>(size(names.layers));
     if (layers > folder_.tensors().size())
-        fail("num_hidden_layers", std::to_string(layers) + " layers, but the files have only " +
-                                      std::to_string(folder_.tensors().size()) + " tensors");
+        fail(names.layers, std::to_string(layers) + " layers, but the files have only " +
+                               std::to_string(folder_.tensors().size()) + " tensors");
     layer_spec layer;
-    layer.norm = spec.final_norm;
-    layer.attention = attention(spec.width, how);
-    layer.ffn = {.hidden = size("intermediate_size"), .activation = activation_kind::silu, .gated = true};
+    layer.norm = norm;
+    layer.placement = how.placement;
+    layer.parallel = how.parallel;
+    layer.shared_norm = how.shared_norm;
+    layer.attention = attention(spec.width, how, names);
+    layer.ffn.hidden = size_or(names.hidden, 4 * spec.width);
+    layer.ffn.activation = activation(how, names);
+    layer.ffn.gated = how.gated;
     for (std::size_t i = 0; i < layers; ++i) {
-        layer_tensors names;
-        name_layer(how, i, layer, names);
+        model.tensors.layers.push_back(name(i, layer));
         spec.layers.push_back(layer);
-        model.tensors.layers.push_back(std::move(names));
     }
-    model.tensors.token_embedding = "model.embed_tokens.weight";
-    model.tensors.output_norm.weight = "model.norm.weight";
-    name_output(model);
+    model.tensors.token_embedding = prefix + std::string(names.token_embedding) + ".weight";
+    model.tensors.output_norm = name.norm(output_norm, norm.bias);
+    name_output(model, names);
     return model;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <plait/model/families/family.hpp>
-#include <plait/model/families/gguf_header.hpp>
+#include <plait/model/families/family_layout.hpp>
 
 #include <cstdint>
 #include <string>
@@ -9,24 +9,53 @@
 
 namespace plait {
 
-/// What the Hugging Face folders of a family have in common, as far as their config does not say it.
-struct hf_layout {
-    presence qkv_bias = presence::absent;
-    presence output_bias = presence::absent;
-    presence ffn_bias = presence::absent;
-    presence head_norms = presence::absent; ///< q_norm, k_norm of each head
-    bool window = false;                    ///< sliding_window, where it is there, is that of every layer
+/// How a family's folders call things; as LLaMA's do unless it says otherwise.
+struct hf_names {
+    // Fields of the config.
+    std::string_view width = "hidden_size";
+    std::string_view layers = "num_hidden_layers";
+    std::string_view heads = "num_attention_heads";
+    std::string_view context = "max_position_embeddings";
+    std::string_view hidden = "intermediate_size";
+    std::string_view epsilon = "rms_norm_eps";
+    std::string_view activation = "hidden_act";
+    bool gelu_is_tanh = false; ///< "gelu" means the approximation
+
+    // Tensors, without ".weight" and ".bias". Layer i's begin with prefix + layer + i + ".".
+    std::string_view prefix = "model.";
+    std::string_view layer = "layers.";
+    std::string_view token_embedding = "embed_tokens";
+    std::string_view output_norm = "norm";
+    std::string_view output = "lm_head"; ///< without the prefix
+    std::string_view attention_norm = "input_layernorm";
+    std::string_view attention_output_norm = "post_attention_layernorm";
+    std::string_view ffn_norm = "post_attention_layernorm";
+    std::string_view ffn_output_norm = "post_feedforward_layernorm";
+    std::string_view query = "self_attn.q_proj";
+    std::string_view key = "self_attn.k_proj";
+    std::string_view value = "self_attn.v_proj";
+    std::string_view qkv = "self_attn.qkv_proj"; ///< where they are fused
+    std::string_view attention_output = "self_attn.o_proj";
+    std::string_view query_norm = "self_attn.q_norm";
+    std::string_view key_norm = "self_attn.k_norm";
+    std::string_view gate = "mlp.gate_proj";
+    std::string_view up = "mlp.up_proj";
+    std::string_view gate_up = "mlp.gate_up_proj"; ///< where they are fused
+    std::string_view down = "mlp.down_proj";
+    bool transposed = false;  ///< matrices of layers are stored as inputs × outputs
+    bool qkv_by_head = false; ///< fused ones: a head's query, key and value, then the next head's
+    float norm_plus = 0;      ///< added to the weights of norms
 };
 
 /// The config and the tensors of a Hugging Face folder. Refuses, by name, fields that make no sense.
 /// Source of the names: the configurations and models of transformers 4.46 and 5.
 class hf_header {
 public:
-    /// `folder` must outlive it.
+    /// `folder` must outlive it. The config of a model that takes more than text has the text model's in text_config.
     explicit hf_header(hf_directory const& folder);
 
     hf_directory const& folder() const noexcept { return folder_; }
-    json_config const& config() const noexcept { return folder_.config(); }
+    json_config const& config() const noexcept { return config_; }
 
     // Of a field of the config. A size is at least 1.
     std::int64_t size(std::string_view field) const;
@@ -34,23 +63,33 @@ public:
     float positive(std::string_view field) const;
     [[noreturn]] void fail(std::string_view field, std::string const& what, errc code = errc::bad_file) const;
 
-    /// How a rotation of heads of `head_dim` is described by rope_parameters, or by rope_theta and rope_scaling.
-    rope_spec rope(rope_style style, std::int64_t head_dim) const;
+    float positive_or(std::string_view field, float fallback) const;
+    /// 0 where it is absent.
+    float not_negative(std::string_view field) const;
+    /// Refuses a field that would change what is computed, unless it has this value.
+    void neutral(std::string_view field, bool value) const;
 
-    /// The model as far as config and `how` say, for the decoders that follow LLaMA's: RMSNorm before each sublayer,
-    /// rotated halves, a gated network. Fields read: hidden_size, intermediate_size, num_hidden_layers,
-    /// num_attention_heads, num_key_value_heads, head_dim, max_position_embeddings, vocab_size, rms_norm_eps,
-    /// hidden_act, sliding_window, tie_word_embeddings, and those of rope().
-    described_model describe(hf_layout const& how) const;
+    /// How a rotation of heads of `head_dim` is described by rope_parameters, or by rope_theta and rope_scaling. Where
+    /// rope_parameters has an entry for each kind of layer, `kind` is the one to read.
+    rope_spec rope(family_layout const& how, std::int64_t head_dim, std::string_view kind = "full_attention") const;
+
+    /// Whether layer `i` has a window, as layer_types says, or else as the caller knows.
+    bool windowed(std::size_t i, bool otherwise) const;
+
+    /// The model as far as config, `how` and `names` say. Fields read: those of `names`, num_key_value_heads, head_dim,
+    /// vocab_size, tie_word_embeddings, and those of rope(). Windows are left to the family.
+    described_model describe(family_layout const& how, hf_names const& names = {}) const;
 
 private:
+    class namer;
+
     bool has(std::string const& tensor) const noexcept { return folder_.find_tensor(tensor) != nullptr; }
-    bool there(presence which, std::string const& first) const;
-    attention_spec attention(std::int64_t width, hf_layout const& how) const;
-    void name_layer(hf_layout const& how, std::size_t i, layer_spec& layer, layer_tensors& at) const;
-    void name_output(described_model& model) const;
+    activation_kind activation(family_layout const& how, hf_names const& names) const;
+    attention_spec attention(std::int64_t width, family_layout const& how, hf_names const& names) const;
+    void name_output(described_model& model, hf_names const& names) const;
 
     hf_directory const& folder_;
+    json_config config_; ///< of the folder, or the part of it that describes the text model
 };
 
 } // namespace plait

@@ -249,7 +249,7 @@ TEST_CASE("a config that makes no sense is refused by the name of the field")
             {"'rope_scaling.high_freq_factor': is not above low_freq_factor"});
     files.check_refused("rope_scaling", R"({"type": "dynamic", "factor": 2.0})", errc::unsupported,
                         {"'rope_scaling.type': 'dynamic' scaling is not computed"});
-    files.check_refused("hidden_act", "\"gelu\"", errc::unsupported, {"'hidden_act': 'gelu'"});
+    files.check_refused("hidden_act", "\"mish\"", errc::unsupported, {"'hidden_act': 'mish'"});
     small_llama stray;
     stray.tensors["model.layers.0.extra_norm.weight"] = {8};
     stray.check_refused(errc::bad_file, {"tensor 'model.layers.0.extra_norm.weight'", "a norm"});

@@ -1,31 +1,47 @@
-#include <plait/model/families/llama.hpp>
-
 #include <plait/model/families/gguf_header.hpp>
 #include <plait/model/families/hf_header.hpp>
+#include <plait/model/families/known.hpp>
+
+#include <array>
+#include <string_view>
 
 namespace plait {
+namespace {
 
-described_model describe_llama(gguf_file const& file)
+// LLaMA 1 to 3, Mistral, SmolLM and all that was converted as such. Heads and hidden features may differ from layer to
+// layer.
+constexpr family_layout layout{
+    .qkv_bias = presence::optional, .output_bias = presence::optional, .ffn_bias = presence::optional};
+
+described_model describe_gguf(gguf_file const& file)
 {
     gguf_header const header(file);
-    if (file.u32("llama.expert_count", 0) != 0)
-        header.fail("expert_count", "mixtures of experts are not computed", errc::unsupported);
     header.neutral("use_parallel_residual", false);
     header.neutral("residual_scale", {0.0f, 1.0f});
     header.neutral("logit_scale", {0.0f, 1.0f});
     header.neutral("final_logit_softcapping", {0.0f});
-    return header.describe({.rope = rope_style::pairs,
-                            .qkv_bias = presence::optional,
-                            .output_bias = presence::optional,
-                            .ffn_bias = presence::optional});
+    if (file.u32("llama.expert_count", 0) != 0)
+        header.fail("expert_count", "mixtures of experts are not computed", errc::unsupported);
+    auto permuted = layout; // converted weights are, for pairs
+    permuted.rope = rope_style::pairs;
+    return header.describe(permuted);
 }
 
-described_model describe_llama_hf(hf_directory const& folder)
+described_model describe_hf(hf_directory const& folder)
 {
-    return hf_header(folder).describe({.qkv_bias = presence::optional,
-                                       .output_bias = presence::optional,
-                                       .ffn_bias = presence::optional,
-                                       .window = folder.config().string("model_type", "") == "mistral"});
+    hf_header const header(folder);
+    auto model = header.describe(layout);
+    // A LLaMA has none, whatever its config has been given.
+    if (header.config().string("model_type") == "mistral")
+        for (auto& layer : model.spec.layers)
+            layer.attention.window = header.size_or("sliding_window", 0);
+    return model;
 }
+
+constexpr std::array<std::string_view, 2> hf_names_of_it{"LlamaForCausalLM", "MistralForCausalLM"};
+
+} // namespace
+
+family const families::llama{"llama", describe_gguf, hf_names_of_it, describe_hf};
 
 } // namespace plait

@@ -56,14 +56,15 @@ public:
     }
 
     /// A vector that is used as it is: norms, biases and factors, which no writer quantises.
-    void expect_vector(tensor_ref const& at, std::int64_t length)
+    /// It may be stored in rows of `cols`.
+    void expect_vector(tensor_ref const& at, std::int64_t length, std::int64_t cols = 0)
     {
         if (at.empty()) return;
         auto const& found = find(at, length, 0);
         // A trailing dimension of 1 says nothing, and some writers add one. Experts have a row each of one tensor.
         auto const values = found.cols() * found.rows();
         bool fits = at.stored(length - 1) < values;
-        if (at.run == 0) fits = fits && values == length && found.cols() == length;
+        if (at.run == 0) fits = fits && values == length && (found.cols() == length || found.cols() == cols);
         if (!fits) wrong_shape(at, found, length, 0);
         if (!is_float(found.type))
             refuse(errc::unsupported, file_, at.name,
@@ -73,14 +74,14 @@ public:
 
     /// A norm, where `wanted`; `what` it is.
     void expect_norm(norm_spec const& norm, norm_tensors const& at, std::int64_t length, bool wanted,
-                     std::string const& what)
+                     std::string const& what, std::int64_t cols = 0)
     {
         if (norm.kind == norm_kind::none) wanted = false;
         if (at.weight.empty() && wanted) throw error(errc::bad_file, file_.source() + ": " + what + " is missing");
         if (at.weight.empty()) return;
         if (!wanted) refuse(errc::bad_file, file_, at.weight.name, what + ", which this norm placement does not have");
-        expect_vector(at.weight, length);
-        expect_vector(at.bias, length);
+        expect_vector(at.weight, length, cols);
+        expect_vector(at.bias, length, cols);
         agree(at.bias, norm.bias, at.weight);
     }
 
@@ -203,8 +204,10 @@ void expect_attention(tensor_check& tensors, layer_tensors const& at, attention_
     tensors.agree(at.value_bias, a.query_key_value_bias, at.value);
     if (a.query_key_norm != head_norm::none) {
         bool const each = a.query_key_norm == head_norm::head;
-        tensors.expect_norm(a.norm, at.query_norm, each ? a.head_dim : a.query_width(), true, "a norm of the queries");
-        tensors.expect_norm(a.norm, at.key_norm, each ? a.head_dim : a.kv_width(), true, "a norm of the keys");
+        tensors.expect_norm(a.norm, at.query_norm, each ? a.head_dim : a.query_width(), true, "a norm of the queries",
+                            a.head_dim);
+        tensors.expect_norm(a.norm, at.key_norm, each ? a.head_dim : a.kv_width(), true, "a norm of the keys",
+                            a.head_dim);
     }
     if (a.sinks) tensors.expect_vector(at.sinks, a.heads);
     tensors.expect_matrix(at.attention_output, a.query_width(), width);

@@ -45,8 +45,11 @@ public:
         host::isa set = host::best_isa();
         std::int64_t sequences = 8;
         std::int64_t positions = 1024;
-        std::function<void(model_spec&)> change; ///< the specification, before it is run
-        parallelism spread;                      ///< of which this is rank `rank`
+        std::function<void(model_spec&)> change;        ///< the specification, before it is run
+        std::function<void(tensor_map&)> other_tensors; ///< where the weights are, before they are loaded
+        std::int32_t prefix = 0;                        ///< sequence_chunk::prefix
+        bool stretched_positions = false;               ///< with the rotation of long sequences
+        parallelism spread;                             ///< of which this is rank `rank`
         std::int32_t rank = 0;
         std::int64_t lanes = 1;
     };
@@ -62,6 +65,9 @@ public:
         auto files = open_model(how.model);
         auto model = describe(files);
         if (how.change) how.change(model.spec);
+        if (how.other_tensors) how.other_tensors(model.tensors);
+        prefix_ = how.prefix;
+        if (how.stretched_positions) table_offset_ = static_cast<std::int32_t>(how.positions);
         check(how.spread, files.tensors(), model);
         auto part = divide(how.spread, model.spec)[static_cast<std::size_t>(how.rank)];
         auto spec = part_of(model.spec, part);
@@ -149,7 +155,8 @@ private:
                 own.push_back(static_cast<std::int32_t>(c.sequence * pages_each_ + page));
             auto first = static_cast<std::int32_t>(p.tokens.size());
             for (auto& list : p.lists)
-                list.push_back({first, static_cast<std::int32_t>(c.tokens.size()), c.first_position, own.data()});
+                list.push_back({first, static_cast<std::int32_t>(c.tokens.size()), c.first_position, own.data(),
+                                prefix_, table_offset_});
             for (std::size_t t = 0; t < c.tokens.size(); ++t) {
                 p.tokens.push_back(c.tokens[t]);
                 if (c.every || t + 1 == c.tokens.size()) p.wanted.push_back(first + static_cast<std::int32_t>(t));
@@ -184,6 +191,8 @@ private:
 
     std::unique_ptr<communicator> tensor_;
     std::int64_t pages_each_ = 0;
+    std::int32_t prefix_ = 0;
+    std::int32_t table_offset_ = 0;
     std::unique_ptr<ops> ops_;
     std::unique_ptr<model_weights> weights_;
     std::unique_ptr<kv_storage> kv_;

@@ -16,6 +16,10 @@ static inline row_measure measure(norm_kind kind, float const* x, std::int64_t c
 {
     auto const count = static_cast<float>(cols);
     row_measure in{kind};
+    if (kind == norm_kind::none) {
+        in.factor = 1;
+        return in;
+    }
     if (kind == norm_kind::layer) {
         float lanes[16] = {};
         for (std::int64_t c = 0; c < cols; ++c)

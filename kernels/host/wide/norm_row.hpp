@@ -15,6 +15,7 @@ public:
         : layer_(kind == norm_kind::layer)
         , cols_(cols)
     {
+        if (kind == norm_kind::none) return;
         auto const count = static_cast<float>(cols);
         if (layer_) {
             auto sum = L::set(0);
@@ -48,7 +49,7 @@ private:
     bool layer_;
     std::int64_t cols_;
     float mean_ = 0;
-    float factor_;
+    float factor_ = 1;
 };
 
 } // namespace plait::host::wide

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <plait/model/model_spec.hpp>
+
+#include <cstdint>
+
+namespace plait {
+
+/// Whether tensors are there.
+enum class presence : std::uint8_t {
+    absent,
+    optional, ///< in all layers or in none, as the first one shows
+    required,
+};
+
+/// What all models of a family have in common, as far as their files do not say it.
+struct family_layout {
+    norm_kind norm = norm_kind::rms;
+    presence norm_bias = presence::absent;
+    norm_placement placement = norm_placement::pre;
+    bool parallel = false;    ///< both sublayers read the stream as it was
+    bool shared_norm = false; ///< of a parallel layer
+    rope_style rope = rope_style::halves;
+    double rotated = 1;                                 ///< part of a head that is rotated, where a config does not say
+    activation_kind activation = activation_kind::silu; ///< where the file does not say
+    bool gated = true;
+    bool fused_qkv = false;     ///< one matrix: queries, keys, values
+    bool fused_gate_up = false; ///< one matrix: gate, up
+    presence qkv_bias = presence::absent;
+    presence output_bias = presence::absent;
+    presence ffn_bias = presence::absent;
+    presence head_norms = presence::absent;
+    head_norm head_norms_over = head_norm::head;
+};
+
+} // namespace plait
