@@ -86,38 +86,7 @@ void append_q8_0(std::vector<std::byte>& out, std::span<float const> x)
         append(out, static_cast<std::int8_t>(std::round(v * inverse)));
 }
 
-std::uint32_t number(gguf_type type)
-{
-    return static_cast<std::uint32_t>(type);
-}
-
-template<class T>
-std::vector<std::byte> one(T value)
-{
-    std::vector<std::byte> out;
-    append(out, value);
-    return out;
-}
-
-template<class T>
-std::vector<std::byte> many(gguf_type type, std::span<T const> values)
-{
-    std::vector<std::byte> out;
-    append(out, number(type));
-    append(out, std::uint64_t{values.size()});
-    auto const bytes = std::as_bytes(values);
-    out.insert(out.end(), bytes.begin(), bytes.end());
-    return out;
-}
-
 } // namespace
-
-void append_string(std::vector<std::byte>& out, std::string_view value)
-{
-    append(out, std::uint64_t{value.size()});
-    auto const bytes = std::as_bytes(std::span(value.data(), value.size()));
-    out.insert(out.end(), bytes.begin(), bytes.end());
-}
 
 std::uint64_t encoded_bytes(ggml_type type, std::uint64_t count)
 {
@@ -162,77 +131,6 @@ std::vector<std::byte> encode(ggml_type type, std::span<float const> values)
     return out;
 }
 
-void gguf_writer::set_raw(std::string_view key, std::uint32_t type, std::vector<std::byte> value)
-{
-    auto const found = std::ranges::find(entries, key, &entry::key);
-    if (found != entries.end())
-        *found = {std::string(key), type, std::move(value)};
-    else
-        entries.push_back({std::string(key), type, std::move(value)});
-}
-
-void gguf_writer::set(std::string_view key, std::uint32_t value)
-{
-    set_raw(key, number(gguf_type::u32), one(value));
-}
-
-void gguf_writer::set(std::string_view key, std::uint64_t value)
-{
-    set_raw(key, number(gguf_type::u64), one(value));
-}
-
-void gguf_writer::set(std::string_view key, std::int32_t value)
-{
-    set_raw(key, number(gguf_type::i32), one(value));
-}
-
-void gguf_writer::set(std::string_view key, float value)
-{
-    set_raw(key, number(gguf_type::f32), one(value));
-}
-
-void gguf_writer::set(std::string_view key, double value)
-{
-    set_raw(key, number(gguf_type::f64), one(value));
-}
-
-void gguf_writer::set(std::string_view key, bool value)
-{
-    set_raw(key, number(gguf_type::boolean), one(std::uint8_t{value}));
-}
-
-void gguf_writer::set(std::string_view key, std::string_view value)
-{
-    std::vector<std::byte> bytes;
-    append_string(bytes, value);
-    set_raw(key, number(gguf_type::string), std::move(bytes));
-}
-
-void gguf_writer::set(std::string_view key, std::span<std::string const> values)
-{
-    std::vector<std::byte> bytes;
-    append(bytes, number(gguf_type::string));
-    append(bytes, std::uint64_t{values.size()});
-    for (std::string const& value : values)
-        append_string(bytes, value);
-    set_raw(key, number(gguf_type::array), std::move(bytes));
-}
-
-void gguf_writer::set(std::string_view key, std::span<std::int32_t const> values)
-{
-    set_raw(key, number(gguf_type::array), many(gguf_type::i32, values));
-}
-
-void gguf_writer::set(std::string_view key, std::span<float const> values)
-{
-    set_raw(key, number(gguf_type::array), many(gguf_type::f32, values));
-}
-
-void gguf_writer::erase(std::string_view key)
-{
-    std::erase_if(entries, [&](entry const& e) { return e.key == key; });
-}
-
 gguf_writer::tensor& gguf_writer::add(std::string_view name, std::vector<std::uint64_t> dims, ggml_type type,
                                       std::vector<std::byte> data)
 {
@@ -265,14 +163,10 @@ std::vector<std::byte> gguf_writer::bytes() const
     append(out, version);
     append(out, tensor_count.value_or(tensors.size()));
     append(out, entry_count.value_or(entries.size()));
-    for (entry const& e : entries) {
-        append_string(out, e.key);
-        append(out, e.type);
-        out.insert(out.end(), e.value.begin(), e.value.end());
-    }
+    append_to(out);
     std::uint64_t offset = 0;
     for (tensor const& t : tensors) {
-        append_string(out, t.name);
+        append_gguf_string(out, t.name);
         append(out, t.rank.value_or(static_cast<std::uint32_t>(t.dims.size())));
         for (std::uint64_t const dim : t.dims)
             append(out, dim);

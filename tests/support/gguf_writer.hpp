@@ -1,7 +1,7 @@
 #pragma once
 
 #include <plait/model/files/ggml_type.hpp>
-#include <plait/model/files/gguf.hpp>
+#include <plait/model/files/gguf_metadata.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -23,9 +23,6 @@ void append(std::vector<std::byte>& out, T value)
     out.insert(out.end(), bytes.begin(), bytes.end());
 }
 
-/// Appends a GGUF string: its length in 64 bits, then its bytes.
-void append_string(std::vector<std::byte>& out, std::string_view value);
-
 /// Bytes of the encoded form of `count` values.
 std::uint64_t encoded_bytes(ggml_type type, std::uint64_t count);
 
@@ -34,13 +31,8 @@ std::uint64_t encoded_bytes(ggml_type type, std::uint64_t count);
 std::vector<std::byte> encode(ggml_type type, std::span<float const> values);
 
 /// A GGUF file in parts, to be written well or, for the tests of a reader, badly: every number can be a lie.
-class gguf_writer {
+class gguf_writer : public gguf_metadata {
 public:
-    struct entry {
-        std::string key;
-        std::uint32_t type = 0;
-        std::vector<std::byte> value; ///< what follows the type
-    };
     struct tensor {
         std::string name;
         std::vector<std::uint64_t> dims; ///< columns first
@@ -55,23 +47,7 @@ public:
     std::uint64_t alignment = 32; ///< that the data is laid out with; the key general.alignment is the caller's
     std::optional<std::uint64_t> tensor_count;
     std::optional<std::uint64_t> entry_count;
-    std::vector<entry> entries;
     std::vector<tensor> tensors;
-
-    /// Sets a key, in place where it exists.
-    void set_raw(std::string_view key, std::uint32_t type, std::vector<std::byte> value);
-    void set(std::string_view key, std::uint32_t value);
-    void set(std::string_view key, std::uint64_t value);
-    void set(std::string_view key, std::int32_t value);
-    void set(std::string_view key, float value);
-    void set(std::string_view key, double value);
-    void set(std::string_view key, bool value);
-    void set(std::string_view key, std::string_view value);
-    void set(std::string_view key, char const* value) { set(key, std::string_view(value)); }
-    void set(std::string_view key, std::span<std::string const> values);
-    void set(std::string_view key, std::span<std::int32_t const> values);
-    void set(std::string_view key, std::span<float const> values);
-    void erase(std::string_view key);
 
     /// Adds a tensor with `data`, or with zeros of the size that its type and dimensions need.
     tensor& add(std::string_view name, std::vector<std::uint64_t> dims, ggml_type type,
