@@ -39,6 +39,9 @@ public:
     /// but not reach into the next. Errors: errc::invalid_argument where it does, or all tensors are written.
     void write(std::span<std::byte const> piece);
 
+    /// What the file is called until then. What was written can be read there.
+    std::filesystem::path const& partial() const noexcept { return partial_; }
+
     /// Gives the file its name. Errors: errc::invalid_argument where a tensor is not whole.
     void finish();
 

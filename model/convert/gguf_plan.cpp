@@ -1,0 +1,299 @@
+#include <plait/model/convert/gguf_plan.hpp>
+
+#include <plait/actors/error.hpp>
+#include <plait/model/families/rope_scaling.hpp>
+#include <plait/model/text/quote.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace plait {
+namespace {
+
+/// How llama.cpp's files hold a family, as far as a model's specification does not say it.
+struct gguf_form {
+    std::string_view hf_architecture;
+    std::string_view architecture;
+    rope_style rope = rope_style::halves;
+    bool fused_qkv = false;     ///< attn_qkv: queries, keys, values
+    bool fused_gate_up = false; ///< ffn_up: gate, up
+};
+
+constexpr std::array forms{
+    gguf_form{.hf_architecture = "LlamaForCausalLM", .architecture = "llama", .rope = rope_style::pairs},
+    gguf_form{.hf_architecture = "MistralForCausalLM", .architecture = "llama", .rope = rope_style::pairs},
+};
+
+gguf_form const& form_of(hf_directory const& folder)
+{
+    auto const name = folder.config().strings("architectures").at(0); // described already
+    auto const found = std::ranges::find(forms, name, &gguf_form::hf_architecture);
+    if (found != forms.end()) return *found;
+    std::string names;
+    for (auto const& form : forms)
+        names += (names.empty() ? "" : ", ") + std::string(form.hf_architecture);
+    throw error(errc::unsupported, folder.config().where("architectures") + ": " + quote(name) +
+                                       " is not written as GGUF; written are " + names);
+}
+
+/// Makes the plan of a model in a Hugging Face folder.
+class planner {
+public:
+    planner(hf_directory const& folder, described_model const& model)
+        : folder_(folder)
+        , model_(model)
+        , form_(form_of(folder))
+    {
+    }
+
+    gguf_plan run()
+    {
+        refuse_features();
+        set_keys();
+        set_rope();
+        add_tensors();
+        return std::move(plan_);
+    }
+
+private:
+    layer_spec const& first() const { return model_.spec.layers.front(); }
+
+    void set(std::string_view key, std::int64_t value)
+    {
+        plan_.keys.set(std::string(form_.architecture) + "." + std::string(key), static_cast<std::uint32_t>(value));
+    }
+    void set(std::string_view key, float value)
+    {
+        plan_.keys.set(std::string(form_.architecture) + "." + std::string(key), value);
+    }
+
+    [[noreturn]] void refuse(std::string const& what) const
+    {
+        throw error(errc::unsupported, folder_.source() + ": " + what + " is not written as GGUF");
+    }
+
+    void refuse_features() const
+    {
+        auto const& spec = model_.spec;
+        for (auto const& layer : spec.layers) {
+            if (layer.ffn.experts.count > 0) refuse("a mixture of experts");
+            if (layer.parallel) refuse("a layer whose sublayers are side by side");
+            auto const& a = layer.attention;
+            if (a.heads != first().attention.heads || a.kv_heads != first().attention.kv_heads)
+                refuse("a model whose layers differ in heads");
+            if (layer.ffn.hidden != first().ffn.hidden) refuse("a model whose layers differ in hidden features");
+        }
+    }
+
+    void set_keys()
+    {
+        auto const& spec = model_.spec;
+        auto const& a = first().attention;
+        plan_.keys.set("general.architecture", form_.architecture);
+        plan_.keys.set("general.type", "model");
+        plan_.keys.set("general.name", spec.name);
+        set("block_count", static_cast<std::int64_t>(spec.layers.size()));
+        set("context_length", spec.context);
+        set("embedding_length", spec.width);
+        set("feed_forward_length", first().ffn.hidden);
+        set("attention.head_count", a.heads);
+        set("attention.head_count_kv", a.kv_heads);
+        set("attention.key_length", a.head_dim);
+        set("attention.value_length", a.head_dim);
+        set(first().norm.kind == norm_kind::rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon",
+            first().norm.epsilon);
+        if (a.scale != 1.0f / std::sqrt(static_cast<float>(a.head_dim))) set("attention.scale", a.scale);
+        std::int64_t window = 0;
+        for (auto const& layer : spec.layers)
+            window = std::max(window, layer.attention.window);
+        if (window > 0) set("attention.sliding_window", window);
+        if (a.soft_cap > 0) set("attn_logit_softcapping", a.soft_cap);
+        if (spec.logit_cap > 0) set("final_logit_softcapping", spec.logit_cap);
+        if (spec.embedding_scale != 1) set("embedding_scale", spec.embedding_scale);
+        set("vocab_size", spec.vocabulary);
+        if (!folder_.chat_template().empty()) plan_.keys.set("tokenizer.chat_template", folder_.chat_template());
+    }
+
+    void set_rope()
+    {
+        auto const& rope = first().attention.rope;
+        if (rope.style == rope_style::none) return;
+        set("rope.dimension_count", rope.dims);
+        set("rope.freq_base", rope.base);
+        auto const scaling = folder_.config().find_object("rope_parameters");
+        auto const& how = scaling ? scaling : folder_.config().find_object("rope_scaling");
+        std::string const type = how ? how->string(how->has("rope_type") ? "rope_type" : "type", "default") : "default";
+        std::string const key = std::string(form_.architecture) + ".rope.scaling.type";
+        if (type == "linear") {
+            plan_.keys.set(key, type);
+            set("rope.scaling.factor", rope.linear_scale);
+        } else if (type == "yarn") {
+            auto const factor = how->number("factor");
+            plan_.keys.set(key, type);
+            set("rope.scaling.factor", static_cast<float>(factor));
+            set("rope.scaling.original_context_length",
+                how->integer("original_max_position_embeddings", model_.spec.context));
+            set("rope.scaling.yarn_beta_fast", static_cast<float>(how->number("beta_fast", 32)));
+            set("rope.scaling.yarn_beta_slow", static_cast<float>(how->number("beta_slow", 1)));
+            auto const usual = static_cast<float>(yarn_magnitude(factor));
+            if (rope.magnitude != usual) set("rope.scaling.attn_factor", rope.magnitude / usual);
+        } else if (!rope.long_factors.empty()) {
+            refuse("a rotation with two sets of factors");
+        } else if (!rope.factors.empty()) {
+            auto& tensor = plan_.tensors.emplace_back();
+            tensor.name = "rope_freqs.weight";
+            tensor.dims = {static_cast<std::int64_t>(rope.factors.size())};
+            tensor.values = rope.factors;
+        }
+    }
+
+    void add(std::string name, std::vector<std::int64_t> dims, std::vector<planned_tensor::part> parts)
+    {
+        std::erase_if(parts, [](planned_tensor::part const& p) { return p.from.empty(); });
+        if (parts.empty()) return;
+        plan_.tensors.push_back({std::move(name), std::move(dims), std::move(parts), {}, false});
+    }
+
+    void add_matrix(std::string const& name, tensor_ref const& from, std::int64_t cols, std::int64_t rows)
+    {
+        add(name, {cols, rows}, {{from, rows}});
+    }
+
+    void add_vector(std::string const& name, tensor_ref const& from, std::int64_t length)
+    {
+        add(name, {length}, {{from, length}});
+    }
+
+    void add_norm(std::string const& name, norm_tensors const& from, std::int64_t length)
+    {
+        add_vector(name + ".weight", from.weight, length);
+        add_vector(name + ".bias", from.bias, length);
+    }
+
+    /// Queries, keys and values, or their biases, which have no columns.
+    void add_heads(std::string const& prefix, std::string const& ending, std::array<tensor_ref, 3> const& from,
+                   attention_spec const& a, std::int64_t cols)
+    {
+        bool const turns = a.rope.style == rope_style::halves && form_.rope == rope_style::pairs;
+        if (!turns && a.rope.style != form_.rope && a.rope.style != rope_style::none)
+            refuse("a rotation of " + std::string(name(a.rope.style)));
+        std::array<planned_tensor::part, 3> parts;
+        std::array const rows{a.query_width(), a.kv_width(), a.kv_width()};
+        for (std::size_t i = 0; i < 3; ++i) {
+            parts[i] = {from[i], rows[i]};
+            if (turns && i < 2) { // values do not turn
+                parts[i].head = a.head_dim;
+                parts[i].turned = a.rope.dims;
+            }
+        }
+        auto const dims = [&](std::int64_t all) {
+            return cols == 0 ? std::vector<std::int64_t>{all} : std::vector<std::int64_t>{cols, all};
+        };
+        if (form_.fused_qkv) {
+            add(prefix + "attn_qkv" + ending, dims(rows[0] + rows[1] + rows[2]), {parts.begin(), parts.end()});
+            return;
+        }
+        constexpr std::array names{"attn_q", "attn_k", "attn_v"};
+        for (std::size_t i = 0; i < 3; ++i)
+            add(prefix + names[i] + ending, dims(rows[i]), {parts[i]});
+    }
+
+    void add_network(std::string const& prefix, ffn_tensors const& at, std::int64_t hidden)
+    {
+        auto const width = model_.spec.width;
+        if (form_.fused_gate_up) {
+            add(prefix + "ffn_up.weight", {width, 2 * hidden}, {{at.gate, hidden}, {at.up, hidden}});
+        } else {
+            add_matrix(prefix + "ffn_gate.weight", at.gate, width, hidden);
+            add_matrix(prefix + "ffn_up.weight", at.up, width, hidden);
+            add_vector(prefix + "ffn_gate.bias", at.gate_bias, hidden);
+            add_vector(prefix + "ffn_up.bias", at.up_bias, hidden);
+        }
+        add_matrix(prefix + "ffn_down.weight", at.down, hidden, width);
+        add_vector(prefix + "ffn_down.bias", at.down_bias, width);
+    }
+
+    void add_layer(std::size_t i)
+    {
+        layer_spec const& layer = model_.spec.layers[i];
+        layer_tensors const& at = model_.tensors.layers[i];
+        auto const& a = layer.attention;
+        auto const width = model_.spec.width;
+        std::string const prefix = "blk." + std::to_string(i) + ".";
+        add_norm(prefix + "attn_norm", at.attention_norm, width);
+        add_heads(prefix, ".weight", {at.query, at.key, at.value}, a, width);
+        add_heads(prefix, ".bias", {at.query_bias, at.key_bias, at.value_bias}, a, 0);
+        bool const each = a.query_key_norm == head_norm::head;
+        add_norm(prefix + "attn_q_norm", at.query_norm, each ? a.head_dim : a.query_width());
+        add_norm(prefix + "attn_k_norm", at.key_norm, each ? a.head_dim : a.kv_width());
+        add_matrix(prefix + "attn_output.weight", at.attention_output, a.query_width(), width);
+        add_vector(prefix + "attn_output.bias", at.attention_output_bias, width);
+        add_norm(prefix + "post_attention_norm", at.attention_output_norm, width);
+        add_norm(prefix + "ffn_norm", at.ffn_norm, width);
+        add_network(prefix, at.ffn, layer.ffn.hidden);
+        add_norm(prefix + "post_ffw_norm", at.ffn_output_norm, width);
+    }
+
+    void add_tensors()
+    {
+        auto const& spec = model_.spec;
+        auto const& at = model_.tensors;
+        add_matrix("token_embd.weight", at.token_embedding, spec.width, spec.vocabulary);
+        add_matrix("position_embd.weight", at.position_embedding, spec.width, spec.learned_positions);
+        for (std::size_t i = 0; i < spec.layers.size(); ++i)
+            add_layer(i);
+        add_norm("output_norm", at.output_norm, spec.width);
+        add_matrix("output.weight", at.output, spec.width, spec.vocabulary);
+    }
+
+    hf_directory const& folder_;
+    described_model const& model_;
+    gguf_form const& form_;
+    gguf_plan plan_;
+};
+
+gguf_plan plan_of(gguf_file const& file)
+{
+    gguf_plan plan;
+    for (gguf_entry const& entry : file.metadata())
+        // The new file is one, laid out in the usual way.
+        if (!entry.key.starts_with("split.") && entry.key != "general.alignment") plan.keys.copy(entry);
+    plan.tensors.reserve(file.tensors().size());
+    for (stored_tensor const& tensor : file.tensors()) {
+        planned_tensor out;
+        out.name = tensor.name;
+        out.dims.assign(tensor.dims.begin(), tensor.dims.begin() + tensor.rank);
+        out.parts.push_back({std::string(tensor.name), tensor.rank == 1 ? tensor.cols() : tensor.rows()});
+        // Vectors, and what few rows a router has, stay as they are, as in every converter.
+        out.as_it_is = tensor.rank == 1 || tensor.name.find("ffn_gate_inp") != std::string_view::npos;
+        plan.tensors.push_back(std::move(out));
+    }
+    return plan;
+}
+
+} // namespace
+
+std::int64_t planned_tensor::part::source(std::int64_t r) const noexcept
+{
+    if (head == 0 || r % head >= turned) return r;
+    auto const in_head = r % head;
+    return r - in_head + in_head % 2 * (turned / 2) + in_head / 2;
+}
+
+gguf_plan plan_gguf(model_files const& files, described_model const& model)
+{
+    return files.gguf() != nullptr ? plan_of(*files.gguf()) : planner(*files.hf(), model).run();
+}
+
+std::vector<std::string_view> written_architectures()
+{
+    std::vector<std::string_view> out;
+    out.reserve(forms.size());
+    for (auto const& form : forms)
+        out.push_back(form.hf_architecture);
+    return out;
+}
+
+} // namespace plait
