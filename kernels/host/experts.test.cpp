@@ -1,8 +1,8 @@
 #include <plait/kernels/host/attention_ops.hpp>
 #include <plait/kernels/host/experts.hpp>
-#include <plait/kernels/host/numbers.hpp>
 #include <plait/kernels/host/pack.hpp>
 #include <plait/tests/support/host_kernels.hpp>
+#include <plait/tests/support/random_weights.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -14,36 +14,14 @@ using namespace plait::test;
 
 namespace {
 
-constexpr weight_format formats[] = {weight_format::f32, weight_format::bf16, weight_format::q4_0, weight_format::q8_0};
+constexpr weight_format formats[] = {weight_format::f32, weight_format::bf16, weight_format::q4_0, weight_format::q8_0,
+                                     weight_format::mxfp4};
 constexpr std::int32_t experts = 7, used = 3;
 constexpr std::int64_t cols = 64, hidden = 96, width = 50;
 
 std::size_t at(std::int64_t i)
 {
     return static_cast<std::size_t>(i);
-}
-
-/// A matrix as it is in a file.
-std::vector<std::byte> random_rows(weight_format format, std::int64_t rows, std::int64_t columns, unsigned seed)
-{
-    std::mt19937 random(seed);
-    std::vector<std::byte> file(at(rows) * file_row_bytes(format, columns));
-    for (auto& byte : file)
-        byte = static_cast<std::byte>(random());
-    auto const unit = format == weight_format::q4_0 ? 18u : format == weight_format::q8_0 ? 34u : 4u;
-    for (std::size_t i = 0; i < file.size(); i += unit) {
-        auto const value = static_cast<float>(static_cast<int>(random() % 2001) - 1000) / 8000;
-        if (format == weight_format::f32) {
-            std::memcpy(file.data() + i, &value, 4);
-        } else if (format == weight_format::bf16) {
-            std::uint16_t const halves[] = {f32_to_bf16(value), f32_to_bf16(0.3f - value)};
-            std::memcpy(file.data() + i, halves, 4);
-        } else {
-            auto const scale = f32_to_f16(format == weight_format::q8_0 ? value / 16 : value);
-            std::memcpy(file.data() + i, &scale, 2);
-        }
-    }
-    return file;
 }
 
 /// Rows of features with their quantised form.
@@ -108,11 +86,12 @@ struct mixture {
     {
         for (std::int32_t e = 0; e < experts; ++e) {
             auto const seed = static_cast<unsigned>(10 * e);
-            auto const gate = random_rows(format, hidden, cols, seed), up = random_rows(format, hidden, cols, seed + 1);
+            auto const gate = random_weights(format, hidden, cols, seed),
+                       up = random_weights(format, hidden, cols, seed + 1);
             auto* panels = gate_up.data() + at(e) * gated_bytes;
             pack_rows(format, format, hidden, cols, gate.data(), panels, 0, {2, 0});
             pack_rows(format, format, hidden, cols, up.data(), panels, 0, {2, 1});
-            auto const file = random_rows(format, width, hidden, seed + 2);
+            auto const file = random_weights(format, width, hidden, seed + 2);
             pack_rows(format, format, width, hidden, file.data(), down.data() + at(e) * down_bytes, 0);
         }
         std::mt19937 random(7);

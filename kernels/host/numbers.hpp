@@ -54,4 +54,12 @@ static constexpr std::uint16_t f32_to_bf16(float value) noexcept
     return static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 
+/// 2^(exponent - 128), half of what an E8M0 exponent stands for: the scale of FP4 values that are doubled. Exact, the
+/// subnormal 2^-128 and 2^-127 included.
+static constexpr float e8m0_half_to_f32(std::uint8_t exponent) noexcept
+{
+    auto bits = exponent < 2 ? 0x00200000u << exponent : (exponent - 1u) << 23;
+    return std::bit_cast<float>(bits);
+}
+
 } // namespace plait::host

@@ -1,5 +1,6 @@
 #include <plait/kernels/host/product.hpp>
 
+#include <plait/kernels/host/block_layout.hpp>
 #include <plait/kernels/host/experts.hpp>
 #include <plait/kernels/host/pack.hpp>
 #include <plait/kernels/host/product_kernels.hpp>
@@ -24,11 +25,18 @@ constexpr std::size_t chunk_bytes = 640 * 1024;
 
 constexpr std::int64_t most_chunk_tokens = 512;
 
-/// What the panel store adds to each weight (pack.hpp, and `q - 8` in the file's own definition).
-int weight_offset(weight_format format) noexcept
-{
-    return format == weight_format::q4_0 ? 8 : format == weight_format::q8_0 ? 128 : 0;
-}
+/// The integers beside a tile's activations (activation_tile::bias): a multiple of the sums of `runs` parts of each
+/// block.
+struct bias_form {
+    explicit bias_form(weight_format format) noexcept
+    {
+        auto form = layout_of(format);
+        runs = form.run_columns == 16 ? 2 : 1;
+        factor = form.minima && runs == 2 ? 1 : -form.offset;
+    }
+    int runs;
+    int factor; ///< 0: none are needed
+};
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) noexcept
 {
@@ -64,8 +72,9 @@ public:
                std::int64_t pieces, std::size_t scratch) noexcept
     {
         bool q8 = takes_q8(format);
+        auto words = 2 + bias_form(format).runs;
         // Per token; a piece of the arena wastes less than a line for each tile, which the budget leaves room for.
-        auto bytes = static_cast<std::size_t>(q8 ? cols + 3 * (cols / block_columns) * 4 : cols * 4) + 4 * 64;
+        auto bytes = static_cast<std::size_t>(q8 ? cols + words * (cols / block_columns) * 4 : cols * 4) + 4 * 64;
         auto fits = std::min(static_cast<std::int64_t>(std::min(scratch, chunk_bytes) / bytes), most_chunk_tokens);
         auto most = std::int64_t{k.most_tokens[static_cast<int>(format)]};
         // One tile may fill the scratch; a token that doesn't fit is read where it lies.
@@ -116,14 +125,14 @@ activation_tile arrange(product_kernels const& k, weight_format format, activati
         return tile;
     }
     detail::arrange_target to;
-    auto offset = weight_offset(format);
-    if (offset != 0) to.bias = arena.take<std::int32_t>(tokens * blocks);
+    bias_form bias(format);
+    if (bias.factor != 0) to.bias = arena.take<std::int32_t>(tokens * blocks * bias.runs);
     if (tokens > 1) {
         to.q8 = arena.take<std::int8_t>(tokens * x.cols);
         to.scales = arena.take<float>(tokens * blocks);
         to.sums = arena.take<float>(tokens * blocks);
     }
-    if (tokens > 1 || offset != 0) k.arrange(x, rows, tokens, offset, to);
+    if (tokens > 1 || bias.factor != 0) k.arrange(x, rows, tokens, bias.factor, bias.runs, to);
     tile.q8 = tokens > 1 ? to.q8 : x.q8 + rows[0] * stride;
     tile.scales = tokens > 1 ? to.scales : x.scales + rows[0] * (stride / block_columns);
     tile.sums = tokens > 1 ? to.sums : x.sums + rows[0] * (stride / block_columns);

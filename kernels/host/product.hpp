@@ -7,8 +7,15 @@
 /// Matrix products of the host backend, over weights in panels (pack.hpp).
 ///
 /// The order of summation is part of the definition: one F32 accumulator an output, which starts at +0.
-/// - q4_0, q4_1, q8_0, for each block of 32 columns, ascending: `i`, the exact integer sum of weight times activation
-///   (q4_0: of the values minus 8); `acc = fma(float(i), d * scale, acc)`; then, for q4_1, `acc = fma(m, sum, acc)`.
+/// - Formats with a scale for 32 columns, for each block of 32 columns, ascending: `i`, the exact integer sum of value
+///   times activation, each value as it stands before its scale (q4_0: q - 8; iq4_nl: v[q]); with `scale` and `sum`
+///   those of the activations, `acc = fma(float(i), d * scale, acc)`; then, where there are minima, `acc = fma(m, sum,
+///   acc)`. In q4_k, q5_k and iq4_xs d stands for d * s and m for -(dmin * m), which are exact in F32; in mxfp4 for
+///   2^(e - 128).
+/// - q2_k, q3_k, q6_k, for each 32 columns, ascending: of their two runs of 16, the exact sums i0 and i1 and, with
+///   di = d * si, `u = float(i0) * d0; u = fma(float(i1), d1, u)`. Of q2_k then, with the exact integer sums s0 and s1
+///   of the runs' activations and mi = -(dmin * mi), `u = fma(m0, float(s0), u); u = fma(m1, float(s1), u)`. At last
+///   `acc = fma(u, scale, acc)`.
 /// - f32, f16, bf16, for each column, ascending: `acc = fma(w, x, acc)`.
 /// So an output depends on its row of weights and its token only: not on the other tokens of the call, the number of
 /// workers or the instruction set.

@@ -4,6 +4,7 @@
 #include <plait/kernels/host/math.hpp>
 #include <plait/kernels/host/numbers.hpp>
 #include <plait/kernels/host/pack.hpp>
+#include <plait/tests/support/random_weights.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -19,8 +20,7 @@ using namespace plait::host;
 
 namespace {
 
-constexpr weight_format formats[] = {weight_format::f32,  weight_format::f16,  weight_format::bf16,
-                                     weight_format::q4_0, weight_format::q4_1, weight_format::q8_0};
+constexpr auto formats = test::all_weight_formats;
 
 template<class T>
 struct aligned {
@@ -102,48 +102,15 @@ activations random_activations(std::int64_t rows, std::int64_t cols, unsigned se
 
 std::vector<std::byte> random_file(weight_format format, std::int64_t rows, std::int64_t cols, unsigned seed)
 {
-    std::mt19937 random(seed);
-    std::normal_distribution<float> normal;
-    auto row = file_row_bytes(format, cols);
-    std::vector<std::byte> file(at(rows) * row);
-    auto put_half = [&](std::size_t where, float value) {
-        auto half = f32_to_f16(value);
-        std::memcpy(file.data() + where, &half, 2);
-    };
-    for (auto& byte : file)
-        byte = static_cast<std::byte>(random());
-    for (std::size_t i = 0; i < file.size();) {
-        auto value = normal(random) * 0.05f;
-        switch (format) {
-        case weight_format::f32:
-            std::memcpy(file.data() + i, &value, 4);
-            i += 4;
-            break;
-        case weight_format::f16:
-            put_half(i, value);
-            i += 2;
-            break;
-        case weight_format::bf16: {
-            auto half = f32_to_bf16(value);
-            std::memcpy(file.data() + i, &half, 2);
-            i += 2;
-            break;
-        }
-        case weight_format::q4_0:
-            put_half(i, value);
-            i += 18;
-            break;
-        case weight_format::q4_1:
-            put_half(i, std::fabs(value));
-            put_half(i + 2, -7.5f * std::fabs(value));
-            i += 20;
-            break;
-        case weight_format::q8_0:
-            put_half(i, value / 16);
-            i += 34;
-            break;
-        }
-    }
+    return test::random_weights(format, rows, cols, seed);
+}
+
+/// `file` with one of its blocks' scales (places_of_scales) set to zero.
+std::vector<std::byte> without(std::vector<std::byte> file, weight_format format, int scale_at)
+{
+    auto block = file_row_bytes(format, columns_of_block(format));
+    for (auto i = at(scale_at); i < file.size(); i += block)
+        file[i] = file[i + 1] = std::byte{0};
     return file;
 }
 
@@ -250,7 +217,8 @@ TEST_CASE("every instruction set, batch and number of workers gives the bits of 
 {
     shape const shapes[] = {{1, 32}, {16, 64}, {17, 96}, {48, 576}, {100, 320}, {33, 1536}};
     for (auto format : formats)
-        for (auto [rows, cols] : shapes) {
+        for (auto [rows, least_cols] : shapes) {
+            auto cols = test::columns_from(format, least_cols);
             CAPTURE(name(format));
             CAPTURE(rows);
             CAPTURE(cols);
@@ -304,6 +272,9 @@ TEST_CASE("long rows and large batches are split without changing a bit")
     check(weight_format::q8_0, 20, 65'536, 19);
     check(weight_format::q4_1, 40, 1536, 700); // several chunks
     check(weight_format::q4_0, 16, 32, 1500);
+    check(weight_format::q2_k, 20, 65'536, 19);
+    check(weight_format::q6_k, 40, 1536, 300);
+    check(weight_format::q4_k, 16, 256, 1500);
 }
 
 TEST_CASE("a product of a slice of columns is that of a copy of the slice")
@@ -312,15 +283,16 @@ TEST_CASE("a product of a slice of columns is that of a copy of the slice")
         for (std::int64_t tokens : {1, 5, 40}) {
             CAPTURE(name(format));
             CAPTURE(tokens);
-            auto whole = random_activations(tokens, 320, 7);
-            matrix w(format, 40, 96, 8u);
+            auto cols = test::columns_from(format, 96), all = cols + 224;
+            auto whole = random_activations(tokens, all, 7);
+            matrix w(format, 40, cols, 8u);
             for (std::int64_t first : {0, 32, 224}) {
-                activations copy(tokens, 96);
+                activations copy(tokens, cols);
                 for (std::int64_t t = 0; t < tokens; ++t)
-                    std::copy_n(whole.f32.data() + t * 320 + first, 96, copy.f32.data() + t * 96);
+                    std::copy_n(whole.f32.data() + t * all + first, cols, copy.f32.data() + t * cols);
                 copy.quantise();
                 for (auto set : available_isas())
-                    CHECK(bytes_equal(multiply(set, w.view, columns(whole.view(format, 0, tokens), first, 96)),
+                    CHECK(bytes_equal(multiply(set, w.view, columns(whole.view(format, 0, tokens), first, cols)),
                                       multiply(set, w.view, copy.view(format, 0, tokens))));
             }
         }
@@ -329,39 +301,34 @@ TEST_CASE("a product of a slice of columns is that of a copy of the slice")
 TEST_CASE("the definition agrees with a sum in F64 over the same quantised inputs")
 {
     for (auto format : formats)
-        for (std::int64_t cols : {32, 576, 1536}) {
+        for (std::int64_t least_cols : {32, 576, 1536}) {
             CAPTURE(name(format));
+            auto cols = test::columns_from(format, least_cols);
             std::int64_t const rows = 40, tokens = 5;
-            matrix w(format, rows, cols, 7u);
+            auto file = random_file(format, rows, cols, 7);
+            matrix w(format, rows, cols, file.data());
             auto x = random_activations(tokens, cols, 8);
             auto out = multiply(isa::scalar, w.view, x.view(format, 0, tokens));
-            std::vector<float> row(at(cols));
-            auto file = random_file(format, rows, cols, 7);
+            // Dequantised, a weight with a minimum is a rounded sum; each of its terms alone is exact.
+            auto places = test::places_of_scales(format);
+            bool minima = places.minimum >= 0;
+            matrix scaled(format, rows, cols, (minima ? without(file, format, places.minimum) : file).data());
+            matrix minimum(format, rows, cols, (minima ? without(file, format, places.d) : file).data());
+            std::vector<float> scaled_row(at(cols)), minimum_row(at(cols));
             double worst = 0;
             for (std::int64_t r = 0; r < rows; ++r) {
-                unpack_row(w.view, r, row.data());
+                unpack_row(scaled.view, r, scaled_row.data());
+                if (minima) unpack_row(minimum.view, r, minimum_row.data());
                 for (std::int64_t t = 0; t < tokens; ++t) {
                     double sum = 0, magnitude = 0;
                     for (std::int64_t k = 0; k < cols; ++k) {
                         auto i = t * cols + k;
                         double value = takes_q8(format) ? static_cast<double>(x.scales[at(i / 32)]) * x.q8[at(i)]
                                                         : static_cast<double>(x.f32[at(i)]);
-                        double weight = row[at(k)];
-                        if (format == weight_format::q4_1) {
-                            // The dequantised weight is rounded; the product's d * q + m is not.
-                            auto block = file.data() + at(r) * file_row_bytes(format, cols) + at(k / 32 * 20);
-                            std::uint16_t d, m;
-                            std::memcpy(&d, block, 2);
-                            std::memcpy(&m, block + 2, 2);
-                            auto byte = std::to_integer<int>(block[4 + k % 16]);
-                            auto q = k % 32 < 16 ? byte & 15 : byte >> 4;
-                            weight = static_cast<double>(f16_to_f32(d)) * q + static_cast<double>(f16_to_f32(m));
-                            magnitude += std::fabs(static_cast<double>(f16_to_f32(d)) * q * value) +
-                                         std::fabs(static_cast<double>(f16_to_f32(m)) * value);
-                        } else {
+                        for (double weight : {scaled_row[at(k)], minimum_row[at(k)]}) {
+                            sum += weight * value;
                             magnitude += std::fabs(weight * value);
                         }
-                        sum += weight * value;
                     }
                     worst = std::max(worst, std::fabs(sum - static_cast<double>(out[at(t * rows + r)])) / magnitude);
                 }
@@ -372,25 +339,55 @@ TEST_CASE("the definition agrees with a sum in F64 over the same quantised input
 
 TEST_CASE("integer sums are exact at the ends of their range")
 {
-    std::int64_t const rows = 16, cols = 64;
+    std::int64_t const rows = 16;
     struct extreme {
         weight_format format;
-        int byte;  ///< of every weight
-        int value; ///< that a weight stands for, before its scale
+        int byte;          ///< of every value and packed scale
+        int value;         ///< that a weight stands for, before its block's d
+        int run_scale = 0; ///< of q6_k
     };
-    extreme const extremes[] = {{weight_format::q4_0, 0xff, 7},    {weight_format::q4_0, 0x00, -8},
-                                {weight_format::q4_1, 0xff, 15},   {weight_format::q8_0, 0x7f, 127},
-                                {weight_format::q8_0, 0x81, -127}, {weight_format::q8_0, 0x80, -128}};
-    for (auto [format, byte, value] : extremes) {
+    extreme const extremes[] = {
+        {weight_format::q4_0, 0xff, 7},
+        {weight_format::q4_0, 0x00, -8},
+        {weight_format::q4_1, 0xff, 15},
+        {weight_format::q5_0, 0xff, 15},
+        {weight_format::q5_0, 0x00, -16},
+        {weight_format::q5_1, 0xff, 31},
+        {weight_format::q8_0, 0x7f, 127},
+        {weight_format::q8_0, 0x81, -127},
+        {weight_format::q8_0, 0x80, -128},
+        {weight_format::q2_k, 0xff, 15 * 3},
+        {weight_format::q3_k, 0xff, 31 * 3},
+        {weight_format::q3_k, 0x00, -32 * -4},
+        {weight_format::q4_k, 0xff, 63 * 15},
+        {weight_format::q5_k, 0xff, 63 * 31},
+        {weight_format::q6_k, 0xff, 127 * 31, 127},
+        {weight_format::q6_k, 0x00, 127 * -32, 127},
+        {weight_format::q6_k, 0x00, -128 * -32, -128},
+        {weight_format::iq4_nl, 0xff, 113},
+        {weight_format::iq4_nl, 0x00, -127},
+        {weight_format::iq4_xs, 0xff, 31 * 113},
+        {weight_format::iq4_xs, 0x00, -32 * -127},
+        {weight_format::mxfp4, 0x77, 12},
+        {weight_format::mxfp4, 0xff, -12},
+    };
+    for (auto [format, byte, value, run_scale] : extremes) {
         CAPTURE(name(format));
         CAPTURE(value);
-        auto block = format == weight_format::q4_0 ? 18u : format == weight_format::q4_1 ? 20u : 34u;
+        auto cols = test::columns_from(format, 64);
+        auto block = file_row_bytes(format, columns_of_block(format));
+        auto places = test::places_of_scales(format);
         std::vector<std::byte> file(at(rows) * file_row_bytes(format, cols), static_cast<std::byte>(byte));
         for (std::size_t i = 0; i < file.size(); i += block) {
-            file[i] = std::byte{0};
-            file[i + 1] = std::byte{0x3c}; // d = 1
-            if (format == weight_format::q4_1) file[i + 2] = file[i + 3] = std::byte{0};
+            if (format == weight_format::mxfp4) {
+                file[i] = std::byte{128}; // d = 1
+                continue;
+            }
+            file[i + at(places.d)] = std::byte{0};
+            file[i + at(places.d) + 1] = std::byte{0x3c}; // d = 1
+            if (format == weight_format::q6_k) std::memset(&file[i + 192], run_scale, 16);
         }
+        if (places.minimum >= 0) file = without(file, format, places.minimum);
         matrix w(format, rows, cols, file.data());
         for (int pattern = 0; pattern < 4; ++pattern) {
             activations x(9, cols);
@@ -415,17 +412,22 @@ TEST_CASE("integer sums are exact at the ends of their range")
 TEST_CASE("any 8-bit weights and scales give the same bits on every instruction set")
 {
     std::mt19937 random(9);
-    for (auto format : {weight_format::q4_0, weight_format::q4_1, weight_format::q8_0}) {
-        std::vector<std::byte> file(at(32) * file_row_bytes(format, 128));
-        auto block = format == weight_format::q4_0 ? 18u : format == weight_format::q4_1 ? 20u : 34u;
+    for (auto format : formats) {
+        if (!takes_q8(format)) continue;
+        auto cols = test::columns_from(format, 128);
+        std::vector<std::byte> file(at(32) * file_row_bytes(format, cols));
+        auto block = file_row_bytes(format, columns_of_block(format));
+        auto places = test::places_of_scales(format);
         for (auto& byte : file)
             byte = static_cast<std::byte>(random());
+        // No infinities: their differences are NaN, which have several forms.
         for (std::size_t i = 0; i < file.size(); i += block) {
-            file[i + 1] &= std::byte{0xbf};
-            if (format == weight_format::q4_1) file[i + 3] &= std::byte{0xbf};
+            if (places.d >= 0) file[i + at(places.d) + 1] &= std::byte{0xbf};
+            if (places.minimum >= 0) file[i + at(places.minimum) + 1] &= std::byte{0xbf};
+            if (format == weight_format::mxfp4) file[i] &= std::byte{0x7f};
         }
-        matrix w(format, 32, 128, file.data());
-        activations x(8, 128);
+        matrix w(format, 32, cols, file.data());
+        activations x(8, cols);
         for (auto& q : x.q8)
             q = static_cast<std::int8_t>(static_cast<int>(random() % 255) - 127);
         for (std::size_t i = 0; i < x.scales.size(); ++i) {
@@ -449,8 +451,9 @@ TEST_CASE("a residual is added last, in place too, and nothing outside the outpu
     for (auto format : formats)
         for (auto set : available_isas()) {
             CAPTURE(name(set));
-            matrix w(format, rows, 64, 10u);
-            auto x = random_activations(tokens, 64, 11);
+            auto cols = test::columns_from(format, 64);
+            matrix w(format, rows, cols, 10u);
+            auto x = random_activations(tokens, cols, 11);
             auto plain = multiply(set, w.view, x.view(format, 0, tokens));
             // One float off any alignment.
             buffer<float> out(at(1 + tokens * stride)), separate(out.size());
@@ -486,8 +489,9 @@ TEST_CASE("an output is scaled with its bias, and joins a scaled residual, each 
     auto residual = random_activations(tokens, rows, 31).f32;
     for (auto format : formats) {
         CAPTURE(name(format));
-        matrix w(format, rows, 64, 32u);
-        auto x = random_activations(tokens, 64, 33);
+        auto cols = test::columns_from(format, 64);
+        matrix w(format, rows, cols, 32u);
+        auto x = random_activations(tokens, cols, 33);
         auto plain = multiply(isa::scalar, w.view, x.view(format, 0, tokens));
         for (bool with_bias : {false, true})
             for (bool with_residual : {false, true}) {
@@ -530,11 +534,12 @@ TEST_CASE("no tokens and no rows are no work")
 TEST_CASE("a gated layer is its two products, the activation and the quantisation")
 {
     struct test_case {
-        std::int64_t hidden, cols, tokens;
+        std::int64_t hidden, least_cols, tokens;
     };
     test_case const cases[] = {{32, 32, 1}, {96, 64, 9}, {160, 96, 33}, {64, 576, 64}};
     for (auto format : formats)
-        for (auto [hidden, cols, tokens] : cases) {
+        for (auto [hidden, least_cols, tokens] : cases) {
+            auto cols = test::columns_from(format, least_cols);
             auto gate_file = random_file(format, hidden, cols, 14), up_file = random_file(format, hidden, cols, 15);
             matrix gate(format, hidden, cols, gate_file.data()), up(format, hidden, cols, up_file.data());
             buffer<std::byte> panels(2 * packed_bytes(format, hidden, cols));
@@ -587,8 +592,9 @@ TEST_CASE("a layer without a gate is its product, the activation and the quantis
     for (auto format : formats)
         for (std::int64_t rows : {32, 96, 160})
             for (std::int64_t tokens : {1, 20}) {
-                matrix w(format, rows, 64, 34u);
-                auto x = random_activations(tokens, 64, 35);
+                auto cols = test::columns_from(format, 64);
+                matrix w(format, rows, cols, 34u);
+                auto x = random_activations(tokens, cols, 35);
                 auto bias = random_activations(1, rows, 36).f32;
                 auto const plain = multiply(isa::scalar, w.view, x.view(format, 0, tokens));
                 for (auto function : functions) {
@@ -786,11 +792,13 @@ TEST_CASE("a block of zeros or of tiny values quantises to zero, and one with a 
             CHECK(static_cast<int>(out.q8[b * 32 + 9]) == 127);
 
         // The NaN reaches every output of its token and of no other.
-        for (auto format : {weight_format::q4_0, weight_format::q4_1, weight_format::q8_0}) {
-            matrix w(format, 16, 32, 21u);
-            activations two(2, 32);
+        for (auto format : formats) {
+            if (!takes_q8(format)) continue;
+            auto cols = test::columns_from(format, 32);
+            matrix w(format, 16, cols, 21u);
+            activations two(2, cols);
             two.f32[5] = nan;
-            two.f32[32] = 1;
+            two.f32[at(cols)] = 1;
             two.quantise();
             auto y = multiply(set, w.view, two.view(format, 0, 2));
             for (std::size_t r = 0; r < 16; ++r) {

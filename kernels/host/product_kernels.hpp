@@ -21,9 +21,10 @@ struct activation_tile {
     float const* f32 = nullptr;      ///< [column][token], for f32, f16 and bf16
     std::int8_t const* q8 = nullptr; ///< [block][token][32]
     float const* scales = nullptr;   ///< [block][token]
-    float const* sums = nullptr;     ///< [block][token], for q4_1
-    std::int32_t const* bias =
-        nullptr; ///< [block][token]: minus the stored weights' offset times the sum of q8; q4_0, q8_0
+    float const* sums = nullptr;     ///< [block][token], for minima of 32 columns
+    /// [block][token][run of columns that share a scale]: minus the weights' offset times the sum of q8, where they
+    /// have one. Of q2_k, whose minima are of 16 columns, the sum itself.
+    std::int32_t const* bias = nullptr;
 };
 
 /// Some panels times one tile.
@@ -53,11 +54,11 @@ struct arrange_target {
 using tile_kernel = void (*)(tile_args const&);
 
 struct product_kernels {
-    int most_tokens[6];      ///< of a tile, by weight_format; at most most_tile_tokens
-    tile_kernel multiply[6]; ///< by weight_format
+    int most_tokens[weight_format_count];      ///< of a tile, by weight_format; at most most_tile_tokens
+    tile_kernel multiply[weight_format_count]; ///< by weight_format
     /// Writes `tokens` rows of `x` as a tile; a null pointer of the target is left out.
-    /// bias = -offset * (sum of q8).
-    void (*arrange)(activation_view const& x, std::int64_t const* rows, int tokens, int offset,
+    /// bias = factor * (sum of q8), for each of the `runs` (1 or 2) equal parts of a block.
+    void (*arrange)(activation_view const& x, std::int64_t const* rows, int tokens, int factor, int runs,
                     arrange_target const& to);
     void (*quantise_row)(float const*, std::int64_t, std::int8_t*, float*, float*);
     gate_kernel gate;

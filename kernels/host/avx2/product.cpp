@@ -1,5 +1,7 @@
 // The products for AVX2: a panel's 16 rows are two registers of eight.
 
+#include <plait/kernels/host/avx2/unpack.hpp>
+#include <plait/kernels/host/block_layout.hpp>
 #include <plait/kernels/host/product_kernels.hpp>
 
 #include <immintrin.h>
@@ -10,18 +12,8 @@ namespace plait::host::detail {
 namespace {
 
 constexpr int lanes = 8;
-constexpr int most_tile = 4; // a fourth token of q4_0, with its bias, no longer fits the registers
+constexpr int most_tile = 4;
 constexpr int most_tile_f = 6;
-
-inline __m256i load_bytes(std::byte const* from) noexcept
-{
-    return _mm256_loadu_si256(reinterpret_cast<__m256i const*>(from));
-}
-
-inline __m256 load_halves(std::byte const* from) noexcept
-{
-    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<__m128i const*>(from)));
-}
 
 /// Four activations, to all lanes.
 inline __m256i four(std::int8_t const* from) noexcept
@@ -69,47 +61,113 @@ inline __m256i add_products(__m256i sum, __m256i w, __m256i magnitude, std::int8
     return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 }
 
-/// The exact sums of eight rows of a block (`half` 0 or 1 of the panel) with the 32 activations of each token. Weights
-/// are taken a register at a time and used for all tokens: sixteen registers hold no block.
-template<weight_format Format, int Tokens>
+/// The sums of group J onwards: as many groups as fit 16 bits, widened when they are full.
+template<weight_format Format, int First, int J, int Last, int Tokens>
+[[gnu::always_inline]] inline void add_groups(std::byte const* half, std::int8_t const* q8, __m256i (&pairs)[Tokens],
+                                              __m256i (&sum)[Tokens]) noexcept
+{
+    constexpr int fit = avx2::pairs_that_fit(Format);
+    auto w = avx2::unpack_group<Format, J>(half);
+    if constexpr (avx2::is_signed(Format)) {
+        auto magnitude = _mm256_abs_epi8(w);
+        for (int t = 0; t < Tokens; ++t)
+            sum[t] = add_products(sum[t], w, magnitude, q8 + t * block_columns + J * 4);
+    } else {
+        constexpr bool starts = (J - First) % fit == 0;
+        for (int t = 0; t < Tokens; ++t) {
+            auto product = _mm256_maddubs_epi16(w, four(q8 + t * block_columns + J * 4));
+            pairs[t] = starts ? product : _mm256_add_epi16(pairs[t], product);
+        }
+        if constexpr (J + 1 == Last || (J + 1 - First) % fit == 0)
+            for (int t = 0; t < Tokens; ++t) {
+                auto wide = _mm256_madd_epi16(pairs[t], _mm256_set1_epi16(1));
+                sum[t] = J - First < fit ? wide : _mm256_add_epi32(sum[t], wide);
+            }
+    }
+    if constexpr (J + 1 < Last) add_groups<Format, First, J + 1, Last>(half, q8, pairs, sum);
+}
+
+/// The exact sums of eight rows (`half` 0 or 1 of the panel) with the activations of each token, of groups First up to
+/// Last of four columns. Weights are taken a register at a time and used for all tokens: sixteen registers hold no
+/// block.
+template<weight_format Format, int First, int Last, int Tokens>
 [[gnu::always_inline]] inline void dot(std::byte const* half, std::int8_t const* q8, __m256i (&sum)[Tokens]) noexcept
 {
-    for (auto& s : sum)
-        s = _mm256_setzero_si256();
-    if constexpr (Format == weight_format::q8_0) {
-        auto const offset = _mm256_set1_epi8(-128);
-        for (int j = 0; j < 8; ++j) {
-            auto w = _mm256_xor_si256(load_bytes(half + j * 64), offset);
-            auto magnitude = _mm256_abs_epi8(w);
-            for (int t = 0; t < Tokens; ++t)
-                sum[t] = add_products(sum[t], w, magnitude, q8 + t * block_columns + j * 4);
-        }
-    } else {
-        // Eight times two products of at most 15 * 127 fit 16 bits.
-        auto const low_halves = _mm256_set1_epi8(15);
-        for (int j = 0; j < 4; ++j) {
-            auto both = load_bytes(half + j * 64);
-            auto low = _mm256_and_si256(both, low_halves);
-            auto high = _mm256_and_si256(_mm256_srli_epi16(both, 4), low_halves);
-            for (int t = 0; t < Tokens; ++t) {
-                auto q = q8 + t * block_columns + j * 8;
-                sum[t] = _mm256_add_epi16(sum[t], _mm256_maddubs_epi16(low, four(q)));
-                sum[t] = _mm256_add_epi16(sum[t], _mm256_maddubs_epi16(high, four(q + 4)));
-            }
-        }
-        for (auto& s : sum)
-            s = _mm256_madd_epi16(s, _mm256_set1_epi16(1));
+    __m256i pairs[Tokens];
+    for (int t = 0; t < Tokens; ++t)
+        sum[t] = pairs[t] = _mm256_setzero_si256();
+    add_groups<Format, First, First, Last>(half, q8, pairs, sum);
+}
+
+/// Adds the products of eight rows with 32 columns that have one scale, run `run` of the block.
+template<weight_format Format, int Tokens>
+[[gnu::always_inline]] inline void add_whole(std::byte const* half, avx2::half_scales<Format> scales, int run,
+                                             activation_tile const& x, std::int64_t at, std::int8_t const* q8,
+                                             __m256 (&acc)[Tokens]) noexcept
+{
+    constexpr auto form = layout_of(Format);
+    __m256i sum[Tokens];
+    dot<Format, 0, 8>(half, q8, sum);
+    auto d = scales.d(run);
+    for (int t = 0; t < Tokens; ++t) {
+        // Of signed weights the offset is off already.
+        if constexpr (form.offset != 0 && !avx2::is_signed(Format))
+            sum[t] = _mm256_add_epi32(sum[t], _mm256_set1_epi32(x.bias[at + t]));
+        auto scale = _mm256_mul_ps(d, _mm256_set1_ps(x.scales[at + t]));
+        acc[t] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum[t]), scale, acc[t]);
     }
+    if constexpr (form.minima) {
+        auto m = scales.m(run);
+        for (int t = 0; t < Tokens; ++t)
+            acc[t] = _mm256_fmadd_ps(m, _mm256_set1_ps(x.sums[at + t]), acc[t]);
+    }
+}
+
+/// Of one half of the columns, run `run` of the block: the exact sums, with the offset off.
+template<weight_format Format, int Half, int Tokens>
+[[gnu::always_inline]] inline void dot_run(std::byte const* half, activation_tile const& x, std::int64_t at,
+                                           std::int8_t const* q8, __m256i (&sum)[Tokens]) noexcept
+{
+    dot<Format, Half * 4, Half * 4 + 4>(half, q8, sum);
+    if constexpr (layout_of(Format).offset != 0)
+        for (int t = 0; t < Tokens; ++t)
+            sum[t] = _mm256_add_epi32(sum[t], _mm256_set1_epi32(x.bias[2 * (at + t) + Half]));
+}
+
+/// As add_whole where each half of the columns has its own scale, runs `run` and `run` + 1 of the block.
+template<weight_format Format, int Tokens>
+[[gnu::always_inline]] inline void add_halves(std::byte const* half, avx2::half_scales<Format> scales, int run,
+                                              activation_tile const& x, std::int64_t at, std::int8_t const* q8,
+                                              __m256 (&acc)[Tokens]) noexcept
+{
+    constexpr auto form = layout_of(Format);
+    __m256 u[Tokens];
+    __m256i sum[Tokens];
+    dot_run<Format, 0>(half, x, at, q8, sum);
+    auto d = scales.d(run);
+    for (int t = 0; t < Tokens; ++t)
+        u[t] = _mm256_mul_ps(_mm256_cvtepi32_ps(sum[t]), d);
+    dot_run<Format, 1>(half, x, at, q8, sum);
+    d = scales.d(run + 1);
+    for (int t = 0; t < Tokens; ++t)
+        u[t] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum[t]), d, u[t]);
+    if constexpr (form.minima)
+        for (int i = 0; i < 2; ++i) {
+            auto m = scales.m(run + i);
+            for (int t = 0; t < Tokens; ++t)
+                u[t] = _mm256_fmadd_ps(m, _mm256_cvtepi32_ps(_mm256_set1_epi32(x.bias[2 * (at + t) + i])), u[t]);
+        }
+    for (int t = 0; t < Tokens; ++t)
+        acc[t] = _mm256_fmadd_ps(u[t], _mm256_set1_ps(x.scales[at + t]), acc[t]);
 }
 
 template<weight_format Format, int Tokens>
 void multiply_blocks(tile_args const& a) noexcept
 {
-    constexpr bool bytes8 = Format == weight_format::q8_0;
-    constexpr bool minima = Format == weight_format::q4_1;
-    constexpr int bytes = bytes8 ? 544 : minima ? 320 : 288;
-    constexpr int scales_at = bytes8 ? 512 : 256;
-    auto blocks = a.cols / block_columns;
+    constexpr auto form = layout_of(Format);
+    constexpr int parts = form.columns / 32, bytes = form.panel_bytes(), value_bytes = form.value_bytes();
+    constexpr int runs = form.runs_of_32();
+    auto blocks = a.cols / form.columns;
     auto block = a.panels;
     for (std::int64_t p = 0; p < a.panel_count; ++p) {
         __m256 acc[2][Tokens];
@@ -117,31 +175,26 @@ void multiply_blocks(tile_args const& a) noexcept
             for (auto& sum : row)
                 sum = _mm256_setzero_ps();
         auto q8 = a.x.q8;
-        for (std::int64_t at = 0; at < blocks * Tokens; at += Tokens) {
-            for (int line = 0; line < bytes; line += 64)
-                prefetch(block + bytes_ahead + line);
-            for (int half = 0; half < 2; ++half) {
-                // Makes the second half load its activations again: kept for it, they would be spilled to the stack.
-                __asm__ volatile("" : "+r"(q8));
-                __m256i sum[Tokens];
-                dot<Format>(block + half * 32, q8, sum);
-                auto d = load_halves(block + scales_at + half * 16);
-                for (int t = 0; t < Tokens; ++t) {
-                    // The offset of q8_0 is off already.
-                    if constexpr (Format == weight_format::q4_0)
-                        sum[t] = _mm256_add_epi32(sum[t], _mm256_set1_epi32(a.x.bias[at + t]));
-                    auto scale = _mm256_mul_ps(d, _mm256_set1_ps(a.x.scales[at + t]));
-                    acc[half][t] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum[t]), scale, acc[half][t]);
+        std::int64_t at = 0;
+        for (std::int64_t b = 0; b < blocks; ++b, block += bytes)
+            for (int part = 0; part < parts; ++part) {
+                // What follows the values of a block of several parts is asked for with the last.
+                for (int line = 0; line < bytes / parts; line += 64)
+                    prefetch(block + bytes / parts * part + bytes_ahead + line);
+                for (int half = 0; half < 2; ++half) {
+                    // Makes the second half load its activations again: kept for it, they would be spilled to the
+                    // stack.
+                    __asm__ volatile("" : "+r"(q8));
+                    auto values = block + part * value_bytes + half * 32;
+                    avx2::half_scales<Format> scales(block, half);
+                    if constexpr (runs == 1)
+                        add_whole(values, scales, part, a.x, at, q8, acc[half]);
+                    else
+                        add_halves(values, scales, part * 2, a.x, at, q8, acc[half]);
                 }
-                if constexpr (minima) {
-                    auto m = load_halves(block + scales_at + 32 + half * 16);
-                    for (int t = 0; t < Tokens; ++t)
-                        acc[half][t] = _mm256_fmadd_ps(m, _mm256_set1_ps(a.x.sums[at + t]), acc[half][t]);
-                }
+                at += Tokens;
+                q8 += Tokens * block_columns;
             }
-            block += bytes;
-            q8 += Tokens * block_columns;
-        }
         for (int half = 0; half < 2; ++half)
             for (int t = 0; t < Tokens; ++t)
                 finish(a, t, p * panel_rows + half * lanes, acc[half][t]);
@@ -154,7 +207,7 @@ inline __m256 load_column(std::byte const* from) noexcept
     if constexpr (Format == weight_format::f32)
         return _mm256_loadu_ps(reinterpret_cast<float const*>(from));
     else if constexpr (Format == weight_format::f16)
-        return load_halves(from);
+        return avx2::load_halves(from);
     else
         return _mm256_castsi256_ps(
             _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<__m128i const*>(from))), 16));
@@ -214,15 +267,19 @@ void multiply(tile_args const& a) noexcept
     dispatch<Format>(a, std::make_integer_sequence<int, takes_q8(Format) ? most_tile : most_tile_f>());
 }
 
-/// The sum of the eight 32-bit lanes.
-inline std::int32_t add_lanes(__m256i v) noexcept
+/// The sum of the 32-bit lanes.
+inline std::int32_t add_lanes(__m128i v) noexcept
 {
-    auto half = _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
-    half = _mm_add_epi32(half, _mm_shuffle_epi32(half, 0x4e));
-    return _mm_cvtsi128_si32(_mm_add_epi32(half, _mm_shuffle_epi32(half, 0xb1)));
+    v = _mm_add_epi32(v, _mm_shuffle_epi32(v, 0x4e));
+    return _mm_cvtsi128_si32(_mm_add_epi32(v, _mm_shuffle_epi32(v, 0xb1)));
 }
 
-void arrange(activation_view const& x, std::int64_t const* rows, int tokens, int offset,
+inline std::int32_t add_lanes(__m256i v) noexcept
+{
+    return add_lanes(_mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1)));
+}
+
+void arrange(activation_view const& x, std::int64_t const* rows, int tokens, int factor, int runs,
              arrange_target const& to) noexcept
 {
     auto blocks = x.cols / block_columns;
@@ -235,9 +292,15 @@ void arrange(activation_view const& x, std::int64_t const* rows, int tokens, int
             if (to.q8) _mm256_storeu_si256(reinterpret_cast<__m256i*>(to.q8 + at * block_columns), q);
             if (to.scales) to.scales[at] = x.scales[from];
             if (to.sums && x.sums) to.sums[at] = x.sums[from];
-            if (to.bias) {
-                auto pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), q);
-                to.bias[at] = -offset * add_lanes(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+            if (to.bias == nullptr) continue;
+            auto pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), q);
+            auto sums = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+            auto low = add_lanes(_mm256_castsi256_si128(sums)), high = add_lanes(_mm256_extracti128_si256(sums, 1));
+            if (runs == 1) {
+                to.bias[at] = factor * (low + high);
+            } else {
+                to.bias[at * 2] = factor * low;
+                to.bias[at * 2 + 1] = factor * high;
             }
         }
 }
@@ -276,14 +339,26 @@ void quantise_row(float const* x, std::int64_t cols, std::int8_t* q8, float* sca
     }
 }
 
-constexpr product_kernels kernels = {{most_tile_f, most_tile_f, most_tile_f, 3, most_tile, most_tile},
-                                     {multiply<weight_format::f32>, multiply<weight_format::f16>,
-                                      multiply<weight_format::bf16>, multiply<weight_format::q4_0>,
-                                      multiply<weight_format::q4_1>, multiply<weight_format::q8_0>},
-                                     arrange,
-                                     quantise_row,
-                                     avx2::gate,
-                                     avx2::activate};
+/// The fourth token of these no longer fits the registers, with a bias or with sums of both widths.
+constexpr int tile_of(weight_format format) noexcept
+{
+    if (!takes_q8(format)) return most_tile_f;
+    return format == weight_format::q4_1 || format == weight_format::q4_k || format == weight_format::q8_0 ? most_tile
+                                                                                                           : 3;
+}
+
+template<int... F>
+constexpr product_kernels make_kernels(std::integer_sequence<int, F...>) noexcept
+{
+    return {{tile_of(static_cast<weight_format>(F))...},
+            {multiply<static_cast<weight_format>(F)>...},
+            arrange,
+            quantise_row,
+            avx2::gate,
+            avx2::activate};
+}
+
+constexpr auto kernels = make_kernels(std::make_integer_sequence<int, weight_format_count>());
 
 } // namespace
 

@@ -1,6 +1,8 @@
 // The products for AVX-512 with VNNI: a register holds one number of each of a panel's 16 rows.
 
 #include <plait/kernels/host/avx512/intrinsics.hpp>
+#include <plait/kernels/host/avx512/unpack.hpp>
+#include <plait/kernels/host/block_layout.hpp>
 #include <plait/kernels/host/product_kernels.hpp>
 
 #include <limits>
@@ -13,16 +15,6 @@ namespace {
 constexpr int lanes = 16;
 constexpr int most_tile = 8;
 constexpr int most_tile_f = 16;
-
-inline __m512i load_bytes(std::byte const* from) noexcept
-{
-    return _mm512_loadu_si512(from);
-}
-
-inline __m512 load_halves(std::byte const* from) noexcept
-{
-    return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<__m256i const*>(from)));
-}
 
 /// Four activations, to all lanes.
 inline __m512i four(std::int8_t const* from) noexcept
@@ -60,61 +52,82 @@ template<int Tokens>
 constexpr int block_bytes_ahead = 5120;
 constexpr int column_bytes_ahead = 1024;
 
+/// Adds to each token's sums the products with 32 columns of weights that have one scale.
+template<weight_format Format, int Tokens>
+[[gnu::always_inline]] inline void add_whole(__m512i const (&w)[8], avx512::scales const& s, activation_tile const& x,
+                                             std::int64_t at, std::int8_t const* q8, __m512 (&acc)[Tokens]) noexcept
+{
+    constexpr auto form = layout_of(Format);
+    for (int t = 0; t < Tokens; ++t) {
+        // Two integer sums: half the latency.
+        auto sum = form.offset == 0 ? _mm512_setzero_si512() : _mm512_set1_epi32(x.bias[at + t]);
+        auto odd = _mm512_setzero_si512();
+        auto q = q8 + t * block_columns;
+        for (int j = 0; j < 8; j += 2) {
+            sum = _mm512_dpbusd_epi32(sum, w[j], four(q + j * 4));
+            odd = _mm512_dpbusd_epi32(odd, w[j + 1], four(q + j * 4 + 4));
+        }
+        sum = _mm512_add_epi32(sum, odd);
+        auto scale = _mm512_mul_ps(s.d[0], _mm512_set1_ps(x.scales[at + t]));
+        acc[t] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), scale, acc[t]);
+        if constexpr (form.minima) acc[t] = _mm512_fmadd_ps(s.m[0], _mm512_set1_ps(x.sums[at + t]), acc[t]);
+    }
+}
+
+/// The same where each half of the columns has its own scale.
+template<weight_format Format, int Tokens>
+[[gnu::always_inline]] inline void add_halves(__m512i const (&w)[8], avx512::scales const& s, activation_tile const& x,
+                                              std::int64_t at, std::int8_t const* q8, __m512 (&acc)[Tokens]) noexcept
+{
+    constexpr auto form = layout_of(Format);
+    for (int t = 0; t < Tokens; ++t) {
+        auto bias = x.bias + 2 * (at + t);
+        auto first = form.offset == 0 ? _mm512_setzero_si512() : _mm512_set1_epi32(bias[0]);
+        auto second = form.offset == 0 ? _mm512_setzero_si512() : _mm512_set1_epi32(bias[1]);
+        auto q = q8 + t * block_columns;
+        for (int j = 0; j < 4; ++j) {
+            first = _mm512_dpbusd_epi32(first, w[j], four(q + j * 4));
+            second = _mm512_dpbusd_epi32(second, w[j + 4], four(q + j * 4 + 16));
+        }
+        auto u = _mm512_mul_ps(_mm512_cvtepi32_ps(first), s.d[0]);
+        u = _mm512_fmadd_ps(_mm512_cvtepi32_ps(second), s.d[1], u);
+        if constexpr (form.minima) {
+            u = _mm512_fmadd_ps(s.m[0], _mm512_cvtepi32_ps(_mm512_set1_epi32(bias[0])), u);
+            u = _mm512_fmadd_ps(s.m[1], _mm512_cvtepi32_ps(_mm512_set1_epi32(bias[1])), u);
+        }
+        acc[t] = _mm512_fmadd_ps(u, _mm512_set1_ps(x.scales[at + t]), acc[t]);
+    }
+}
+
 template<weight_format Format, int Tokens>
 void multiply_blocks(tile_args const& a) noexcept
 {
-    constexpr bool bytes8 = Format == weight_format::q8_0;
-    constexpr bool minima = Format == weight_format::q4_1;
-    constexpr int bytes = bytes8 ? 544 : minima ? 320 : 288;
-    constexpr int scales_at = bytes8 ? 512 : 256;
-    auto blocks = a.cols / block_columns;
+    constexpr auto form = layout_of(Format);
+    constexpr int parts = form.columns / 32, bytes = form.panel_bytes(), value_bytes = form.value_bytes();
+    auto blocks = a.cols / form.columns;
     auto block = a.panels;
-    auto const low_halves = _mm512_set1_epi8(15);
     for (std::int64_t p = 0; p < a.panel_count; ++p) {
         __m512 acc[Tokens];
         for (auto& sum : acc)
             sum = _mm512_setzero_ps();
         auto q8 = a.x.q8;
-        auto scales = a.x.scales;
-        auto sums = a.x.sums;
-        auto bias = a.x.bias;
-        for (std::int64_t b = 0; b < blocks; ++b) {
-            for (int at = 0; at < bytes; at += 64)
-                prefetch(block + block_bytes_ahead + at);
-            __m512i w[8];
-            if constexpr (bytes8) {
-                for (int j = 0; j < 8; ++j)
-                    w[j] = load_bytes(block + j * 64);
-            } else {
-                for (int j = 0; j < 4; ++j) {
-                    auto both = load_bytes(block + j * 64);
-                    w[2 * j] = _mm512_and_si512(both, low_halves);
-                    w[2 * j + 1] = _mm512_and_si512(_mm512_srli_epi16(both, 4), low_halves);
-                }
+        std::int64_t at = 0;
+        for (std::int64_t b = 0; b < blocks; ++b, block += bytes) {
+            avx512::block_scales_reader<Format> const scales(block);
+            for (int part = 0; part < parts; ++part) {
+                auto values = block + part * value_bytes;
+                // What follows the values of a block of several parts is asked for with the last.
+                for (int line = 0; line < bytes / parts; line += 64)
+                    prefetch(block + bytes / parts * part + block_bytes_ahead + line);
+                __m512i w[8];
+                avx512::unpack<Format>(values, w);
+                if constexpr (form.run_columns == 32)
+                    add_whole<Format>(w, scales.part(part), a.x, at, q8, acc);
+                else
+                    add_halves<Format>(w, scales.part(part), a.x, at, q8, acc);
+                at += Tokens;
+                q8 += Tokens * block_columns;
             }
-            auto d = load_halves(block + scales_at);
-            [[maybe_unused]] __m512 m;
-            if constexpr (minima) m = load_halves(block + scales_at + 32);
-            for (int t = 0; t < Tokens; ++t) {
-                // Two integer sums: half the latency.
-                auto sum = minima ? _mm512_setzero_si512() : _mm512_set1_epi32(bias[t]);
-                auto odd = _mm512_setzero_si512();
-                auto q = q8 + t * block_columns;
-                for (int j = 0; j < 8; j += 2) {
-                    sum = _mm512_dpbusd_epi32(sum, w[j], four(q + j * 4));
-                    odd = _mm512_dpbusd_epi32(odd, w[j + 1], four(q + j * 4 + 4));
-                }
-                sum = _mm512_add_epi32(sum, odd);
-                acc[t] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_mul_ps(d, _mm512_set1_ps(scales[t])), acc[t]);
-                if constexpr (minima) acc[t] = _mm512_fmadd_ps(m, _mm512_set1_ps(sums[t]), acc[t]);
-            }
-            block += bytes;
-            q8 += Tokens * block_columns;
-            scales += Tokens;
-            if constexpr (minima)
-                sums += Tokens;
-            else
-                bias += Tokens;
         }
         finish(a, p, acc);
     }
@@ -126,7 +139,7 @@ inline __m512 load_column(std::byte const* from) noexcept
     if constexpr (Format == weight_format::f32)
         return _mm512_loadu_ps(from);
     else if constexpr (Format == weight_format::f16)
-        return load_halves(from);
+        return avx512::load_halves(from);
     else
         return _mm512_castsi512_ps(
             _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<__m256i const*>(from))), 16));
@@ -189,7 +202,13 @@ void multiply(tile_args const& a) noexcept
     dispatch<Format>(a, std::make_integer_sequence<int, takes_q8(Format) ? most_tile : most_tile_f>());
 }
 
-void arrange(activation_view const& x, std::int64_t const* rows, int tokens, int offset,
+inline std::int32_t add_lanes(__m128i v) noexcept
+{
+    v = _mm_add_epi32(v, _mm_shuffle_epi32(v, 0x4e));
+    return _mm_cvtsi128_si32(_mm_add_epi32(v, _mm_shuffle_epi32(v, 0xb1)));
+}
+
+void arrange(activation_view const& x, std::int64_t const* rows, int tokens, int factor, int runs,
              arrange_target const& to) noexcept
 {
     auto blocks = x.cols / block_columns;
@@ -203,12 +222,14 @@ void arrange(activation_view const& x, std::int64_t const* rows, int tokens, int
             if (to.q8) _mm256_storeu_si256(reinterpret_cast<__m256i*>(to.q8 + at * block_columns), q);
             if (to.scales) to.scales[at] = x.scales[from];
             if (to.sums && x.sums) to.sums[at] = x.sums[from];
-            if (to.bias) {
-                auto sums = _mm256_dpbusd_epi32(_mm256_setzero_si256(), ones, q);
-                auto half = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
-                half = _mm_add_epi32(half, _mm_shuffle_epi32(half, 0x4e));
-                half = _mm_add_epi32(half, _mm_shuffle_epi32(half, 0xb1));
-                to.bias[at] = -offset * _mm_cvtsi128_si32(half);
+            if (to.bias == nullptr) continue;
+            auto sums = _mm256_dpbusd_epi32(_mm256_setzero_si256(), ones, q);
+            auto low = add_lanes(_mm256_castsi256_si128(sums)), high = add_lanes(_mm256_extracti128_si256(sums, 1));
+            if (runs == 1) {
+                to.bias[at] = factor * (low + high);
+            } else {
+                to.bias[at * 2] = factor * low;
+                to.bias[at * 2 + 1] = factor * high;
             }
         }
 }
@@ -239,14 +260,23 @@ void quantise_row(float const* x, std::int64_t cols, std::int8_t* q8, float* sca
     }
 }
 
-constexpr product_kernels kernels = {{most_tile_f, most_tile_f, most_tile_f, most_tile, most_tile, most_tile},
-                                     {multiply<weight_format::f32>, multiply<weight_format::f16>,
-                                      multiply<weight_format::bf16>, multiply<weight_format::q4_0>,
-                                      multiply<weight_format::q4_1>, multiply<weight_format::q8_0>},
-                                     arrange,
-                                     quantise_row,
-                                     avx512::gate,
-                                     avx512::activate};
+constexpr int tile_of(weight_format format) noexcept
+{
+    return takes_q8(format) ? most_tile : most_tile_f;
+}
+
+template<int... F>
+constexpr product_kernels make_kernels(std::integer_sequence<int, F...>) noexcept
+{
+    return {{tile_of(static_cast<weight_format>(F))...},
+            {multiply<static_cast<weight_format>(F)>...},
+            arrange,
+            quantise_row,
+            avx512::gate,
+            avx512::activate};
+}
+
+constexpr auto kernels = make_kernels(std::make_integer_sequence<int, weight_format_count>());
 
 } // namespace
 

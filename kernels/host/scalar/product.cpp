@@ -1,6 +1,7 @@
 // The products in plain C++: their definition. Inner loops run over the 16 rows of a panel, so that a compiler can
 // vectorise them for whatever the target has.
 
+#include <plait/kernels/host/block_layout.hpp>
 #include <plait/kernels/host/numbers.hpp>
 #include <plait/kernels/host/product_kernels.hpp>
 
@@ -8,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 namespace plait::host::detail {
 
@@ -36,64 +38,102 @@ void finish(tile_args const& a, std::int64_t panel, int token, float const* acc)
     }
 }
 
+/// The values of 32 columns as they are multiplied, unsigned: [group of four columns][row][column].
 template<weight_format Format>
-constexpr std::int64_t unit_bytes = Format == weight_format::q4_0   ? 288
-                                    : Format == weight_format::q4_1 ? 320
-                                    : Format == weight_format::q8_0 ? 544
-                                    : Format == weight_format::f32  ? 64
-                                                                    : 32;
-
-/// The 32 columns of a block as unsigned bytes, [group of four columns][row][column].
-template<weight_format Format>
-void stored_values(std::byte const* block, std::uint8_t* values) noexcept
+void unsigned_values(std::byte const* from, std::uint8_t* values) noexcept
 {
-    if constexpr (Format == weight_format::q8_0) {
-        std::memcpy(values, block, 512);
-    } else {
-        for (int j = 0; j < 4; ++j)
-            for (int i = 0; i < 64; ++i) {
-                auto byte = static_cast<std::uint8_t>(block[j * 64 + i]);
-                values[j * 128 + i] = byte & 15;
-                values[j * 128 + 64 + i] = static_cast<std::uint8_t>(byte >> 4);
+    static constexpr auto form = layout_of(Format);
+    constexpr int low_mask = (1 << form.low_bits) - 1, high_mask = (1 << form.high_bits) - 1;
+    auto high = from + 64 * form.low_bits;
+    for (int j = 0; j < 8; ++j)
+        for (int i = 0; i < 64; ++i) {
+            // A line has 8 / bits groups.
+            auto value = static_cast<int>(from[j * form.low_bits / 8 * 64 + i]) >> j * form.low_bits % 8 & low_mask;
+            if constexpr (form.high_bits != 0)
+                value |= (static_cast<int>(high[j * form.high_bits / 8 * 64 + i]) >> j * form.high_bits % 8 & high_mask)
+                         << form.low_bits;
+            if constexpr (form.codebook != nullptr) value = form.codebook[value] + form.offset;
+            values[j * 64 + i] = static_cast<std::uint8_t>(value);
+        }
+}
+
+/// Scales and minima of a panel's rows for the runs of 32 columns.
+struct run_scales {
+    float d[2][lanes];
+    float m[2][lanes];
+};
+
+/// Of columns 32 b and up of a block.
+template<weight_format Format>
+void read_scales(std::byte const* block, int b, run_scales& to) noexcept
+{
+    static constexpr auto form = layout_of(Format);
+    constexpr int runs = form.runs_of_32();
+    for (int run = 0; run < runs; ++run)
+        for (int r = 0; r < lanes; ++r) {
+            auto& d = to.d[run][r];
+            auto& m = to.m[run][r];
+            if constexpr (form.scales == block_scales::power) {
+                d = e8m0_half_to_f32(static_cast<std::uint8_t>(block[form.d_at() + r]));
+                continue;
             }
-    }
+            d = f16_to_f32(load<std::uint16_t>(block + form.d_at() + r * 2));
+            if constexpr (form.minima) m = f16_to_f32(load<std::uint16_t>(block + form.m_at() + r * 2));
+            auto at = (b * runs + run) * lanes + r;
+            if constexpr (form.scales == block_scales::bytes) {
+                d *= static_cast<float>(static_cast<std::int8_t>(block[form.scales_at() + at]));
+                if constexpr (form.minima) m = -(m * static_cast<float>(block[form.minima_at() + at]));
+            } else if constexpr (form.scales == block_scales::nibbles) {
+                auto both = static_cast<int>(block[form.scales_at() + at]);
+                d *= static_cast<float>(both & 15);
+                m = -(m * static_cast<float>(both >> 4));
+            }
+        }
 }
 
 template<weight_format Format>
 void multiply_blocks(tile_args const& a) noexcept
 {
-    constexpr auto bytes = unit_bytes<Format>;
-    constexpr auto scales_at = Format == weight_format::q8_0 ? 512 : 256;
-    auto blocks = a.cols / block_columns;
+    static constexpr auto form = layout_of(Format);
+    constexpr int runs = form.runs_of_32(), value_bytes = form.value_bytes(), bytes = form.panel_bytes();
+    constexpr bool bias_is_offset = form.offset != 0;
     auto tokens = a.x.tokens;
+    auto block = a.panels;
     for (std::int64_t p = 0; p < a.panel_count; ++p) {
         float acc[most_tile][lanes] = {};
-        auto block = a.panels + p * blocks * bytes;
-        for (std::int64_t b = 0; b < blocks; ++b, block += bytes) {
-            std::uint8_t values[512];
-            float d[lanes], m[lanes] = {};
-            stored_values<Format>(block, values);
-            for (int r = 0; r < lanes; ++r) {
-                d[r] = f16_to_f32(load<std::uint16_t>(block + scales_at + r * 2));
-                if constexpr (Format == weight_format::q4_1)
-                    m[r] = f16_to_f32(load<std::uint16_t>(block + scales_at + 32 + r * 2));
-            }
-            for (int t = 0; t < tokens; ++t) {
-                auto at = b * tokens + t;
-                auto q = a.x.q8 + at * block_columns;
-                std::int32_t sum[lanes];
-                for (int r = 0; r < lanes; ++r)
-                    sum[r] = Format == weight_format::q4_1 ? 0 : a.x.bias[at];
-                for (int j = 0; j < 8; ++j)
-                    for (int r = 0; r < lanes; ++r)
-                        for (int c = 0; c < 4; ++c)
-                            sum[r] += values[j * 64 + r * 4 + c] * q[j * 4 + c];
-                for (int r = 0; r < lanes; ++r) {
-                    acc[t][r] = std::fma(static_cast<float>(sum[r]), d[r] * a.x.scales[at], acc[t][r]);
-                    if constexpr (Format == weight_format::q4_1) acc[t][r] = std::fma(m[r], a.x.sums[at], acc[t][r]);
+        for (std::int64_t column = 0; column < a.cols; column += form.columns, block += bytes)
+            for (int b = 0; b < form.columns / 32; ++b) {
+                std::uint8_t values[512];
+                run_scales scales;
+                unsigned_values<Format>(block + b * value_bytes, values);
+                read_scales<Format>(block, b, scales);
+                for (int t = 0; t < tokens; ++t) {
+                    auto at = (column / block_columns + b) * tokens + t;
+                    auto q = a.x.q8 + at * block_columns;
+                    std::int32_t sum[2][lanes];
+                    for (int run = 0; run < runs; ++run)
+                        for (int r = 0; r < lanes; ++r)
+                            sum[run][r] = bias_is_offset ? a.x.bias[at * runs + run] : 0;
+                    for (int j = 0; j < 8; ++j)
+                        for (int r = 0; r < lanes; ++r)
+                            for (int c = 0; c < 4; ++c)
+                                sum[j * runs / 8][r] += values[j * 64 + r * 4 + c] * q[j * 4 + c];
+                    for (int r = 0; r < lanes; ++r) {
+                        auto& to = acc[t][r];
+                        if constexpr (runs == 1) {
+                            to = std::fma(static_cast<float>(sum[0][r]), scales.d[0][r] * a.x.scales[at], to);
+                            if constexpr (form.minima) to = std::fma(scales.m[0][r], a.x.sums[at], to);
+                        } else {
+                            auto u = static_cast<float>(sum[0][r]) * scales.d[0][r];
+                            u = std::fma(static_cast<float>(sum[1][r]), scales.d[1][r], u);
+                            if constexpr (form.minima)
+                                for (int run = 0; run < runs; ++run)
+                                    u = std::fma(scales.m[run][r], static_cast<float>(a.x.bias[at * runs + run]), u);
+                            to = std::fma(u, a.x.scales[at], to);
+                        }
+                    }
                 }
             }
-        }
         for (int t = 0; t < tokens; ++t)
             finish(a, p, t, acc[t]);
     }
@@ -102,7 +142,7 @@ void multiply_blocks(tile_args const& a) noexcept
 template<weight_format Format>
 void multiply_floats(tile_args const& a) noexcept
 {
-    constexpr auto bytes = unit_bytes<Format>;
+    constexpr auto bytes = Format == weight_format::f32 ? 64 : 32;
     auto tokens = a.x.tokens;
     for (std::int64_t p = 0; p < a.panel_count; ++p) {
         float acc[most_tile][lanes] = {};
@@ -125,7 +165,7 @@ void multiply_floats(tile_args const& a) noexcept
     }
 }
 
-void arrange(activation_view const& x, std::int64_t const* rows, int tokens, int offset,
+void arrange(activation_view const& x, std::int64_t const* rows, int tokens, int factor, int runs,
              arrange_target const& to) noexcept
 {
     auto blocks = x.cols / block_columns;
@@ -138,11 +178,13 @@ void arrange(activation_view const& x, std::int64_t const* rows, int tokens, int
             if (to.q8) std::memcpy(to.q8 + at * block_columns, q, block_columns);
             if (to.scales) to.scales[at] = x.scales[from];
             if (to.sums && x.sums) to.sums[at] = x.sums[from];
-            if (to.bias) {
+            if (to.bias == nullptr) continue;
+            auto const columns = 32 / runs;
+            for (int run = 0; run < runs; ++run) {
                 std::int32_t sum = 0;
-                for (int i = 0; i < block_columns; ++i)
-                    sum += q[i];
-                to.bias[at] = -offset * sum;
+                for (int i = 0; i < columns; ++i)
+                    sum += q[run * columns + i];
+                to.bias[at * runs + run] = factor * sum;
             }
         }
 }
@@ -176,14 +218,32 @@ void quantise_row(float const* x, std::int64_t cols, std::int8_t* q8, float* sca
     }
 }
 
-constexpr product_kernels kernels = {{most_tile, most_tile, most_tile, most_tile, most_tile, most_tile},
-                                     {multiply_floats<weight_format::f32>, multiply_floats<weight_format::f16>,
-                                      multiply_floats<weight_format::bf16>, multiply_blocks<weight_format::q4_0>,
-                                      multiply_blocks<weight_format::q4_1>, multiply_blocks<weight_format::q8_0>},
-                                     arrange,
-                                     quantise_row,
-                                     scalar::gate,
-                                     scalar::activate};
+template<weight_format Format>
+void multiply(tile_args const& a) noexcept
+{
+    if constexpr (takes_q8(Format))
+        multiply_blocks<Format>(a);
+    else
+        multiply_floats<Format>(a);
+}
+
+constexpr int tile_of(weight_format) noexcept
+{
+    return most_tile;
+}
+
+template<int... F>
+constexpr product_kernels make_kernels(std::integer_sequence<int, F...>) noexcept
+{
+    return {{tile_of(static_cast<weight_format>(F))...},
+            {multiply<static_cast<weight_format>(F)>...},
+            arrange,
+            quantise_row,
+            scalar::gate,
+            scalar::activate};
+}
+
+constexpr auto kernels = make_kernels(std::make_integer_sequence<int, weight_format_count>());
 
 } // namespace
 
