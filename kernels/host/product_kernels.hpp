@@ -69,4 +69,8 @@ product_kernels const& scalar_product_kernels() noexcept;
 product_kernels const& avx2_product_kernels() noexcept;
 product_kernels const& avx512_product_kernels() noexcept;
 
+// experts.cpp
+void run_expert_gated(product_kernels const& kernels, expert_gated_args const& args, share part);
+void run_expert_product(product_kernels const& kernels, expert_product_args const& args, share part);
+
 } // namespace plait::host::detail
