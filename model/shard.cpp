@@ -35,7 +35,7 @@ struct demand {
 std::set<demand> demands(tensor_source const& file, described_model const& model, std::int64_t tensor,
                          std::int64_t summands)
 {
-    auto grain = [&](tensor_ref const& at) { return takes_q8(file.format(file.tensor(at.name))) ? block_columns : 1; };
+    auto grain = [&](tensor_ref const& at) { return columns_of_block(file.format(file.tensor(at.name))); };
     std::set<demand> out;
     for (std::size_t i = 0; i < model.spec.layers.size(); ++i) {
         auto const& layer = model.spec.layers[i];

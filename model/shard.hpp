@@ -51,8 +51,8 @@ struct shard {
 
 /// Throws error(errc::invalid_argument) when a model can't be spread so, with every number that forbids it and the
 /// degrees that work: heads, hidden features and the vocabulary must be multiples of `tensor`, KV heads a multiple or a
-/// divisor of it, the inputs of divided products multiples of the summands, in whole blocks of 32 where the file
-/// has their weights quantised; a stage has one layer at least.
+/// divisor of it, the inputs of divided products multiples of the summands, in whole blocks (32 or 256) where the
+/// file has their weights quantised; a stage has one layer at least.
 void check(parallelism const& how, tensor_source const& file, described_model const& model);
 
 /// The shard of every rank: stage s, rank r of it at s × tensor + r. Stages get runs of layers such that the one with

@@ -96,6 +96,22 @@ TEST_CASE("one layer in floats does not hide that others are cut between blocks 
     CHECK(has(refusal(o, {4}), "attention features 64 in blocks of 32"));
 }
 
+TEST_CASE("a product of blocks of 256 is cut between them, each layer by its own blocks")
+{
+    tiny_model_options shape{.width = 512, .heads = 8, .kv_heads = 8, .ffn = 1024, .weights = ggml_type::q4_k};
+    opened o(shape);
+    CHECK(refusal(o, {2}).empty());
+    auto four = refusal(o, {4});
+    CHECK(has(four, "attention features 512 in blocks of 256"));
+    CHECK_FALSE(has(four, "hidden features"));
+    CHECK(has(four, "degrees that do: 1, 2"));
+    CHECK(has(refusal(o, {2, 1, 8}), "hidden features 1024 in blocks of 256"));
+    shape.types = {{"blk.0.attn_output.weight", ggml_type::q8_0}, {"blk.1.attn_output.weight", ggml_type::q8_0}};
+    opened mixed(shape);
+    CHECK(refusal(mixed, {4}).empty());
+    CHECK(has(refusal(mixed, {8}), "hidden features 1024 in blocks of 256"));
+}
+
 TEST_CASE("ranks of a stage share its layers, and stages have all of them, in order")
 {
     for (std::int32_t stages = 1; stages <= 7; ++stages)

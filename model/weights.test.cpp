@@ -60,11 +60,13 @@ task<held> held_by(runtime& rt, std::filesystem::path const& path, parallelism c
 
 CO_TEST_CASE("each of n ranks holds an n-th of the weights and of the KV pages")
 {
-    for (auto weights : {ggml_type::f32, ggml_type::q4_1, ggml_type::q8_0}) {
+    for (auto weights : {ggml_type::f32, ggml_type::q4_1, ggml_type::q8_0, ggml_type::q4_k, ggml_type::q6_k}) {
         temporary_file const file(tiny_model_bytes(eight_heads(weights)));
         parallelism const alone;
         auto const whole = co_await held_by(rt, file.path(), alone, 0);
-        for (std::int32_t ranks : {2, 4, 8})
+        for (std::int32_t ranks : {2, 4, 8}) {
+            // Two blocks of 256 are cut once.
+            if (layout(weights).block == 256 && ranks > 2) continue;
             for (std::int32_t rank : {0, ranks - 1}) {
                 CAPTURE(ranks);
                 parallelism spread;
@@ -75,5 +77,6 @@ CO_TEST_CASE("each of n ranks holds an n-th of the weights and of the KV pages")
                 CHECK(static_cast<double>(part.weights) <= 1.05 * share);
                 CHECK(part.kv == whole.kv / ranks);
             }
+        }
     }
 }

@@ -37,9 +37,10 @@ task<std::vector<float>> run_whole(runtime& rt, model_probe::options how, std::v
 
 CO_TEST_CASE("logits are the same bits whatever the chunks, the neighbours, the threads and the instruction set")
 {
-    for (auto type :
-         {ggml_type::q4_0, ggml_type::q4_1, ggml_type::q8_0, ggml_type::f16, ggml_type::bf16, ggml_type::f32}) {
+    for (auto type : {ggml_type::q4_0, ggml_type::q4_1, ggml_type::q8_0, ggml_type::q4_k, ggml_type::q6_k,
+                      ggml_type::f16, ggml_type::bf16, ggml_type::f32}) {
         tiny_model_options shape;
+        if (layout(type).block == 256) shape.width = shape.ffn = 256;
         shape.weights = type;
         temporary_file file(tiny_model_bytes(shape));
         auto tokens = some_tokens(90, 1);

@@ -85,6 +85,27 @@ CO_TEST_CASE("with sums of as many parts every degree of tensor parallelism give
         }
 }
 
+CO_TEST_CASE("weights in blocks of 256 are cut between them, mixed with others, and give the bits of one device")
+{
+    auto shape = eight_heads(ggml_type::q4_k, 4);
+    shape.width = 512;
+    shape.types = {{"blk.0.ffn_down.weight", ggml_type::q6_k},
+                   {"blk.1.attn_output.weight", ggml_type::q8_0},
+                   {"blk.1.attn_v.weight", ggml_type::q6_k},
+                   {"token_embd.weight", ggml_type::q6_k}};
+    temporary_file file(tiny_model_bytes(shape));
+    model_probe::options how(file.path());
+    how.positions = 128;
+    how.spread = {1, 1, 2};
+    auto expected = co_await logits_of(rt, how, two_steps());
+    how.spread.tensor = 2;
+    auto found = co_await logits_of(rt, how, two_steps());
+    CHECK(found == expected);
+    how.spread = {};
+    auto plain = co_await logits_of(rt, how, two_steps());
+    CHECK(plain != expected);
+}
+
 CO_TEST_CASE("without sums of parts the logits differ from one device's by rounding only")
 {
     for (std::uint64_t seed = 1; seed <= 3; ++seed)

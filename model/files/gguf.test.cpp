@@ -1,6 +1,7 @@
 #include <plait/model/files/gguf.hpp>
 
 #include <plait/actors/error.hpp>
+#include <plait/kernels/host/pack.hpp>
 #include <plait/model/families/family.hpp>
 
 #include <plait/tests/support/gguf_writer.hpp>
@@ -472,15 +473,39 @@ TEST_CASE("every shorter piece of a file is refused")
     CHECK(got.text.find("truncated?") != std::string::npos);
 }
 
+TEST_CASE("blocks have as many columns and bytes as the kernels that read them expect")
+{
+    for (std::uint32_t type = 0; type < ggml_layouts.size(); ++type) {
+        if (find_layout(type) == nullptr) continue;
+        auto const format = computable(static_cast<ggml_type>(type));
+        if (!format) continue;
+        CAPTURE(name(*format));
+        CHECK(ggml_layouts[type].block == columns_of_block(*format));
+        CHECK(ggml_layouts[type].bytes == host::file_row_bytes(*format, ggml_layouts[type].block));
+    }
+}
+
 TEST_CASE("a well-formed type that plait cannot compute with is refused only when it is asked for")
 {
     std::vector<std::byte> const bytes = sample().bytes();
     gguf_file const file = gguf_file::parse(bytes);
     CHECK(file.format(file.tensor("first")) == weight_format::q4_0);
     CHECK(file.format(file.tensor("second")) == weight_format::f32);
-    refusal const got = failure_of([&] { file.format(file.tensor("third")); });
-    CHECK(got.code == errc::unsupported);
-    CHECK(got.text.find("tensor 'third': type Q6_K") != std::string::npos);
+    CHECK(file.format(file.tensor("third")) == weight_format::q6_k);
+    for (auto type : {ggml_type::q8_1, ggml_type::q8_k, ggml_type::iq1_s, ggml_type::iq1_m, ggml_type::iq2_xxs,
+                      ggml_type::iq2_xs, ggml_type::iq2_s, ggml_type::iq3_xxs, ggml_type::iq3_s, ggml_type::tq1_0,
+                      ggml_type::tq2_0, ggml_type::nvfp4, ggml_type::q1_0, ggml_type::i8, ggml_type::f64}) {
+        gguf_writer other;
+        other.set("general.architecture", "sample");
+        other.add("odd", {256, 2}, type);
+        std::vector<std::byte> const odd = other.bytes();
+        gguf_file const read = gguf_file::parse(odd);
+        refusal const got = failure_of([&] { read.format(read.tensor("odd")); });
+        CHECK(got.code == errc::unsupported);
+        CHECK(got.text.find("tensor 'odd': type " + std::string(layout(type).name) + " ") != std::string::npos);
+        CHECK(got.text.find("Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS, BF16, MXFP4") !=
+              std::string::npos);
+    }
 }
 
 TEST_CASE("text from a file is shown with control characters escaped and cut short")

@@ -32,13 +32,27 @@ void tensor_source::check_range(stored_tensor const& tensor, std::uint64_t offse
                                                 std::to_string(tensor.bytes));
 }
 
+namespace {
+
+/// The names of the types that plait computes with.
+std::string computable_types()
+{
+    std::string out;
+    for (std::uint32_t type = 0; type < ggml_layouts.size(); ++type)
+        if (find_layout(type) != nullptr && computable(static_cast<ggml_type>(type)))
+            out += (out.empty() ? "" : ", ") + std::string(ggml_layouts[type].name);
+    return out;
+}
+
+} // namespace
+
 weight_format tensor_source::format(stored_tensor const& tensor) const
 {
     auto const format = tensor.foreign_type.empty() ? computable(tensor.type) : std::nullopt;
     if (format) return *format;
     throw error(errc::unsupported, source() + ": tensor " + quote(tensor.name) + ": type " +
                                        std::string(type_name(tensor)) +
-                                       " cannot be computed with; F32, F16, BF16, Q4_0, Q4_1 and Q8_0 can");
+                                       " cannot be computed with; these can: " + computable_types());
 }
 
 } // namespace plait

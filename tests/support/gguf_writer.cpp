@@ -86,6 +86,74 @@ void append_q8_0(std::vector<std::byte>& out, std::span<float const> x)
         append(out, static_cast<std::int8_t>(std::round(v * inverse)));
 }
 
+// The two below are the plainest that keep to the layouts of ggml-common.h: nothing is searched for.
+
+int steps(float value, float step, int least, int most)
+{
+    return step == 0 ? 0 : std::clamp(static_cast<int>(std::nearbyint(value / step)), least, most);
+}
+
+void append_q4_k(std::vector<std::byte>& out, std::span<float const> x)
+{
+    float scale[8], below[8], d = 0, dmin = 0;
+    for (std::size_t run = 0; run < 8; ++run) {
+        auto const [low, high] = std::ranges::minmax(x.subspan(run * 32, 32));
+        below[run] = std::max(0.0f, -low);
+        scale[run] = (high + below[run]) / 15;
+        d = std::max(d, scale[run] / 63);
+        dmin = std::max(dmin, below[run] / 63);
+    }
+    std::uint8_t packed[12] = {}, q[256];
+    for (std::size_t run = 0; run < 8; ++run) {
+        int const s = steps(scale[run], d, 0, 63), m = steps(below[run], dmin, 0, 63);
+        auto const last = run % 4;
+        if (run < 4) {
+            packed[last] = static_cast<std::uint8_t>(s);
+            packed[4 + last] = static_cast<std::uint8_t>(m);
+        } else {
+            packed[8 + last] = static_cast<std::uint8_t>((s & 15) | (m & 15) << 4);
+            packed[last] |= static_cast<std::uint8_t>(s >> 4 << 6);
+            packed[4 + last] |= static_cast<std::uint8_t>(m >> 4 << 6);
+        }
+        for (std::size_t i = run * 32; i < run * 32 + 32; ++i)
+            q[i] =
+                static_cast<std::uint8_t>(steps(x[i] + dmin * static_cast<float>(m), d * static_cast<float>(s), 0, 15));
+    }
+    append(out, to_f16(d));
+    append(out, to_f16(dmin));
+    for (auto const byte : packed)
+        append(out, byte);
+    for (std::size_t i = 0; i < 256; i += i % 64 == 31 ? 33 : 1)
+        append(out, static_cast<std::uint8_t>(q[i] | q[i + 32] << 4));
+}
+
+void append_q6_k(std::vector<std::byte>& out, std::span<float const> x)
+{
+    float scale[16], d = 0;
+    for (std::size_t run = 0; run < 16; ++run) {
+        auto const [low, high] = std::ranges::minmax(x.subspan(run * 16, 16));
+        scale[run] = std::max(-low, high) / 31;
+        d = std::max(d, scale[run] / 127);
+    }
+    std::int8_t s[16];
+    std::uint8_t q[256];
+    for (std::size_t run = 0; run < 16; ++run) {
+        s[run] = static_cast<std::int8_t>(steps(scale[run], d, 0, 127));
+        for (std::size_t i = run * 16; i < run * 16 + 16; ++i)
+            q[i] = static_cast<std::uint8_t>(32 + steps(x[i], d * static_cast<float>(s[run]), -32, 31));
+    }
+    for (std::size_t half = 0; half < 256; half += 128)
+        for (std::size_t i = half; i < half + 64; ++i)
+            append(out, static_cast<std::uint8_t>((q[i] & 15) | (q[i + 64] & 15) << 4));
+    for (std::size_t half = 0; half < 256; half += 128)
+        for (std::size_t i = half; i < half + 32; ++i)
+            append(out, static_cast<std::uint8_t>(q[i] >> 4 | q[i + 32] >> 4 << 2 | q[i + 64] >> 4 << 4 |
+                                                  q[i + 96] >> 4 << 6));
+    for (auto const value : s)
+        append(out, value);
+    append(out, to_f16(d));
+}
+
 } // namespace
 
 std::uint64_t encoded_bytes(ggml_type type, std::uint64_t count)
@@ -99,9 +167,10 @@ std::vector<std::byte> encode(ggml_type type, std::span<float const> values)
     std::vector<std::byte> out;
     out.reserve(encoded_bytes(type, values.size()));
     auto const blocks = [&](auto const& append_block) {
-        if (values.size() % block != 0) throw std::invalid_argument("encode: not a multiple of 32 values");
-        for (std::size_t i = 0; i < values.size(); i += block)
-            append_block(out, values.subspan(i, block));
+        std::size_t const columns = layout(type).block;
+        if (values.size() % columns != 0) throw std::invalid_argument("encode: not a whole number of blocks");
+        for (std::size_t i = 0; i < values.size(); i += columns)
+            append_block(out, values.subspan(i, columns));
     };
     switch (type) {
     case ggml_type::f32:
@@ -124,6 +193,12 @@ std::vector<std::byte> encode(ggml_type type, std::span<float const> values)
         break;
     case ggml_type::q8_0:
         blocks(append_q8_0);
+        break;
+    case ggml_type::q4_k:
+        blocks(append_q4_k);
+        break;
+    case ggml_type::q6_k:
+        blocks(append_q6_k);
         break;
     default:
         throw std::invalid_argument("encode: no encoder for " + std::string(layout(type).name));

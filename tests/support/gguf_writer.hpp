@@ -26,8 +26,8 @@ void append(std::vector<std::byte>& out, T value)
 /// Bytes of the encoded form of `count` values.
 std::uint64_t encoded_bytes(ggml_type type, std::uint64_t count);
 
-/// `values` in F32, F16, BF16, Q4_0, Q4_1 or Q8_0, as ggml's reference quantisers write them; the block formats take
-/// a multiple of 32.
+/// `values` in F32, F16, BF16, Q4_0, Q4_1 or Q8_0, as ggml's reference quantisers write them, or in Q4_K or Q6_K,
+/// quantised more plainly; a multiple of the type's block.
 std::vector<std::byte> encode(ggml_type type, std::span<float const> values);
 
 /// A GGUF file in parts, to be written well or, for the tests of a reader, badly: every number can be a lie.

@@ -24,7 +24,7 @@ struct tiny_model_options {
     std::uint32_t vocabulary = 320; ///< at least 259: three control tokens and the 256 bytes; the rest are merges
     std::uint32_t context = 256;
     std::uint64_t seed = 1;
-    ggml_type weights = ggml_type::f32;       ///< of the matrices: F32, F16, BF16, Q4_0, Q4_1 or Q8_0
+    ggml_type weights = ggml_type::f32;       ///< of the matrices: one that `encode` takes
     std::map<std::string, ggml_type> types{}; ///< of matrices by name, for example {"token_embd.weight", q8_0}
     bool tied_output = true;
     float rope_base = 10000.0f;
