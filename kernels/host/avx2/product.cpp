@@ -161,44 +161,58 @@ template<weight_format Format, int Tokens>
         acc[t] = _mm256_fmadd_ps(u[t], _mm256_set1_ps(x.scales[at + t]), acc[t]);
 }
 
+/// One panel. One token goes through both halves of a block together, as they come from memory; several take one half
+/// after the other, for whose sums there are registers: the panel is in the cache then.
 template<weight_format Format, int Tokens>
-void multiply_blocks(tile_args const& a) noexcept
+[[gnu::always_inline]] inline void multiply_panel(tile_args const& a, std::int64_t p, std::byte const* panel) noexcept
 {
     constexpr auto form = layout_of(Format);
     constexpr int parts = form.columns / 32, bytes = form.panel_bytes(), value_bytes = form.value_bytes();
     constexpr int runs = form.runs_of_32();
+    constexpr int together = Tokens >= 3 ? 1 : 2;
     auto blocks = a.cols / form.columns;
-    auto block = a.panels;
-    for (std::int64_t p = 0; p < a.panel_count; ++p) {
-        __m256 acc[2][Tokens];
+    for (int first = 0; first < 2; first += together) {
+        __m256 acc[together][Tokens];
         for (auto& row : acc)
             for (auto& sum : row)
                 sum = _mm256_setzero_ps();
         auto q8 = a.x.q8;
         std::int64_t at = 0;
+        auto block = panel;
         for (std::int64_t b = 0; b < blocks; ++b, block += bytes)
             for (int part = 0; part < parts; ++part) {
                 // What follows the values of a block of several parts is asked for with the last.
-                for (int line = 0; line < bytes / parts; line += 64)
-                    prefetch(block + bytes / parts * part + bytes_ahead + line);
-                for (int half = 0; half < 2; ++half) {
+                if (first == 0)
+                    for (int line = 0; line < bytes / parts; line += 64)
+                        prefetch(block + bytes / parts * part + bytes_ahead + line);
+                for (int i = 0; i < together; ++i) {
                     // Makes the second half load its activations again: kept for it, they would be spilled to the
                     // stack.
                     __asm__ volatile("" : "+r"(q8));
-                    auto values = block + part * value_bytes + half * 32;
-                    avx2::half_scales<Format> scales(block, half);
+                    auto values = block + part * value_bytes + (first + i) * 32;
+                    avx2::half_scales<Format> scales(block, first + i);
                     if constexpr (runs == 1)
-                        add_whole(values, scales, part, a.x, at, q8, acc[half]);
+                        add_whole(values, scales, part, a.x, at, q8, acc[i]);
                     else
-                        add_halves(values, scales, part * 2, a.x, at, q8, acc[half]);
+                        add_halves(values, scales, part * 2, a.x, at, q8, acc[i]);
                 }
                 at += Tokens;
                 q8 += Tokens * block_columns;
             }
-        for (int half = 0; half < 2; ++half)
+        for (int i = 0; i < together; ++i)
             for (int t = 0; t < Tokens; ++t)
-                finish(a, t, p * panel_rows + half * lanes, acc[half][t]);
+                finish(a, t, p * panel_rows + (first + i) * lanes, acc[i][t]);
     }
+}
+
+template<weight_format Format, int Tokens>
+void multiply_blocks(tile_args const& a) noexcept
+{
+    constexpr auto form = layout_of(Format);
+    constexpr int bytes = form.panel_bytes();
+    auto panel_bytes = a.cols / form.columns * bytes;
+    for (std::int64_t p = 0; p < a.panel_count; ++p)
+        multiply_panel<Format, Tokens>(a, p, a.panels + p * panel_bytes);
 }
 
 template<weight_format Format>
@@ -339,12 +353,9 @@ void quantise_row(float const* x, std::int64_t cols, std::int8_t* q8, float* sca
     }
 }
 
-/// The fourth token of these no longer fits the registers, with a bias or with sums of both widths.
 constexpr int tile_of(weight_format format) noexcept
 {
-    if (!takes_q8(format)) return most_tile_f;
-    return format == weight_format::q4_1 || format == weight_format::q4_k || format == weight_format::q8_0 ? most_tile
-                                                                                                           : 3;
+    return takes_q8(format) ? most_tile : most_tile_f;
 }
 
 template<int... F>
