@@ -10,9 +10,9 @@
 
 namespace plait {
 
-/// Byte-level byte-pair encoding (Sennrich et al. 2016, with bytes as in GPT-2): starts from one token a byte and
-/// joins neighbours, the pair earliest in the merge list first, the leftmost of equal pairs first, until no
-/// neighbours are in the list. Immutable, so any number of threads may encode at once.
+/// Byte-pair encoding (Sennrich et al. 2016): starts from a sequence of symbols, such as one token a byte as in GPT-2,
+/// and joins neighbours, the pair of the least rank first, the leftmost of equal ranks first, until no neighbours can
+/// be joined. Immutable, so any number of threads may encode at once.
 class bpe {
 public:
     /// `left` followed by `right` may become `product`.
@@ -20,6 +20,11 @@ public:
         std::int32_t left;
         std::int32_t right;
         std::int32_t product;
+    };
+    /// A merge and its place in the order; many may share one.
+    struct ranked_merge {
+        merge what;
+        std::uint32_t rank; ///< below 2^32 - 1
     };
 
     /// The working memory of encode; keep one a thread to save allocations.
@@ -29,8 +34,14 @@ public:
     /// `merges` in order of rank, at most 2^31; of equal pairs the first counts.
     bpe(std::array<std::int32_t, 256> const& bytes, std::span<merge const> merges);
 
+    /// For symbols that are not bytes. Of equal pairs the first counts.
+    explicit bpe(std::span<ranked_merge const> merges);
+
     /// Appends the tokens of `piece` (shorter than 2^31 bytes) to `out`. Takes O(n log n) for n bytes.
     void encode(std::string_view piece, std::vector<std::int32_t>& out, scratch& memory) const;
+
+    /// Joins `symbols` (fewer than 2^31, none of them -1) and appends what is left to `out`. Takes O(n log n).
+    void join(std::span<std::int32_t const> symbols, std::vector<std::int32_t>& out, scratch& memory) const;
 
 private:
     static constexpr std::uint32_t no_rank = ~std::uint32_t{0};
@@ -39,9 +50,11 @@ private:
         std::uint32_t rank = no_rank;
     };
 
+    void make_table(std::size_t merges);
+    void add(merge const& m, std::uint32_t rank) noexcept;
     slot const& find(std::int32_t left, std::int32_t right) const noexcept;
-    void encode_short(std::string_view piece, std::vector<std::int32_t>& out) const;
-    void encode_long(std::string_view piece, std::vector<std::int32_t>& out, scratch& memory) const;
+    std::size_t join_short(std::int32_t* ids, std::size_t count, scratch& memory) const;
+    void join_long(std::vector<std::int32_t>& out, scratch& memory) const;
 
     std::array<std::int32_t, 256> bytes_;
     std::vector<slot> table_; // open addressing, a power of two, at most half full
@@ -49,6 +62,12 @@ private:
 };
 
 class bpe::scratch {
+public:
+    /// How many pairs were looked up and places tried so far: what time is spent on.
+    std::uint64_t steps() const noexcept { return steps_; }
+    /// Room for the symbols of a piece, for callers of join().
+    std::vector<std::int32_t>& characters() noexcept { return characters_; }
+
 private:
     friend class bpe;
 
@@ -56,9 +75,9 @@ private:
         std::int32_t id;
         std::int32_t previous, next; // neighbours, -1 at the ends
     };
-    // The places where one pair stood when they were noted, each the position of its left symbol.
+    // The places where pairs of one rank stood when they were noted, each the position of its left symbol.
     struct places {
-        slot const* pair = nullptr;
+        std::uint32_t rank = no_rank;
         std::vector<std::int32_t> rising; // from `head` on; almost all come in order
         std::size_t head = 0;
         std::vector<std::int32_t> late; // the others, a heap with the least on top
@@ -69,12 +88,14 @@ private:
         std::int32_t take_first();
     };
 
-    places& of(slot const& pair);
+    places& of(std::uint32_t rank);
 
     std::vector<symbol> symbols_;
     std::vector<places> places_; // the first `used_` of them are in use
     std::size_t used_ = 0;
     std::unordered_map<std::uint32_t, std::uint32_t> by_rank_; // rank to index into places_
+    std::uint64_t steps_ = 0;
+    std::vector<std::int32_t> characters_;
     std::vector<std::uint64_t> queue_; // rank and index of places that are not known to be empty; least rank on top
 };
 

@@ -1,119 +1,35 @@
 #include <plait/model/text/tokenizer.hpp>
 
 #include <plait/actors/error.hpp>
-#include <plait/model/files/gguf.hpp>
-#include <plait/model/text/quote.hpp>
+#include <plait/model/text/added_tokens.hpp>
+#include <plait/model/text/bpe.hpp>
+#include <plait/model/text/gpt2_alphabet.hpp>
+#include <plait/model/text/model_builder.hpp>
+#include <plait/model/text/normalizer.hpp>
+#include <plait/model/text/pre_tokenizer.hpp>
+#include <plait/model/text/token_index.hpp>
 #include <plait/model/text/utf8.hpp>
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
+#include <deque>
 #include <limits>
+#include <unordered_map>
+#include <utility>
 
 namespace plait {
 namespace {
 
+constexpr std::size_t longest_text = std::size_t{1} << 31; // positions in a piece are 32-bit
+
 [[noreturn]] void bad(std::string const& field, std::string const& what)
 {
-    throw error(errc::bad_file, "tokenizer.ggml." + field + ": " + what);
+    throw error(errc::bad_file, field + ": " + what);
 }
 
 std::string item(std::string const& field, std::size_t index)
 {
     return field + "[" + std::to_string(index) + "]";
 }
-
-// The byte alphabet of GPT-2: printable bytes are themselves, the others U+0100 onwards in order of byte.
-constexpr std::size_t alphabet_size = 256 + 68;
-
-std::array<std::int16_t, alphabet_size> make_alphabet() noexcept
-{
-    std::array<std::int16_t, alphabet_size> byte_of{};
-    byte_of.fill(-1);
-    std::size_t next = 256;
-    for (std::size_t b = 0; b < 256; ++b) {
-        bool const printable = (b >= 0x21 && b <= 0x7E) || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
-        byte_of[printable ? b : next++] = static_cast<std::int16_t>(b);
-    }
-    return byte_of;
-}
-
-// Appends the bytes that `text` spells in the alphabet, or `text` itself where it has a character that is not in it:
-// such tokens were added by hand.
-void append_bytes(std::string_view text, std::vector<char>& out)
-{
-    static auto const byte_of = make_alphabet();
-    std::size_t const start = out.size();
-    for (std::size_t i = 0; i < text.size();) {
-        auto const unit = first_utf8(text.substr(i));
-        if (unit.value >= alphabet_size || byte_of[unit.value] < 0) {
-            out.resize(start);
-            out.insert(out.end(), text.begin(), text.end());
-            return;
-        }
-        out.push_back(static_cast<char>(byte_of[unit.value]));
-        i += unit.length;
-    }
-}
-
-std::uint64_t hash(std::string_view bytes) noexcept
-{
-    std::uint64_t h = bytes.size();
-    while (!bytes.empty()) {
-        std::uint64_t word = 0;
-        std::size_t const n = std::min<std::size_t>(8, bytes.size());
-        std::memcpy(&word, bytes.data(), n);
-        h = (h ^ word) * 0x9E3779B97F4A7C15u;
-        h ^= h >> 32;
-        bytes.remove_prefix(n);
-    }
-    return h * 0x9E3779B97F4A7C15u;
-}
-
-// Token texts to ids, while a tokenizer is built. A node-based map took more time than all the rest of building.
-class text_index {
-public:
-    explicit text_index(std::vector<std::string> const& texts)
-        : texts_(texts)
-        , shift_(64u - static_cast<unsigned>(std::countr_zero(std::bit_ceil(2 * texts.size() + 2))))
-        , entries_(std::size_t{1} << (64u - shift_))
-    {
-    }
-
-    /// The id of `text`, or -1.
-    std::int32_t find(std::string_view text) const noexcept { return entries_[slot(text, hash(text))].id; }
-
-    /// Adds the text of `id`; returns the id that has this text already, or -1.
-    std::int32_t add(std::int32_t id)
-    {
-        std::string_view const text = texts_[static_cast<std::size_t>(id)];
-        auto const h = hash(text);
-        auto& entry = entries_[slot(text, h)];
-        if (entry.id >= 0) return entry.id;
-        entry = {static_cast<std::uint32_t>(h), id};
-        return -1;
-    }
-
-private:
-    struct entry {
-        std::uint32_t hash = 0; // its low half; the high half chose the slot
-        std::int32_t id = -1;
-    };
-
-    std::size_t slot(std::string_view text, std::uint64_t h) const noexcept
-    {
-        std::size_t i = h >> shift_;
-        while (entries_[i].id >= 0 && (entries_[i].hash != static_cast<std::uint32_t>(h) ||
-                                       texts_[static_cast<std::size_t>(entries_[i].id)] != text)) {
-            i = (i + 1) & (entries_.size() - 1);
-        }
-        return i;
-    }
-
-    std::vector<std::string> const& texts_;
-    unsigned shift_;
-    std::vector<entry> entries_;
-};
 
 // What published models call the tokens that end a turn, a message or a text.
 constexpr std::string_view end_names[] = {
@@ -128,6 +44,7 @@ constexpr std::string_view end_names[] = {
     "<|endoftext|>",         // GPT-2, Qwen, GPT-NeoX
     "<|end_of_text|>",       // Llama 3 base, Granite
     "<end_of_turn>",         // Gemma
+    "<turn|>",               // Gemma 4
     "<end_of_utterance>",    // SmolVLM, Idefics
     "<|END_OF_TURN_TOKEN|>", // Command R
     "<｜end▁of▁sentence｜>", // DeepSeek
@@ -142,184 +59,241 @@ bool is_end_name(std::string_view text) noexcept
     return std::find(std::begin(end_names), std::end(end_names), text) != std::end(end_names);
 }
 
-} // namespace
-
-vocabulary read_vocabulary(gguf_file const& file)
+bool is_structure(token_type type) noexcept
 {
-    std::string const prefix = "tokenizer.ggml.";
-    vocabulary v;
-    v.model = file.string(prefix + "model");
-    v.pre = file.string(prefix + "pre", "");
-    auto const texts = [&](char const* key) {
-        auto const views = file.strings(prefix + key);
-        return std::vector<std::string>(views.begin(), views.end());
-    };
-    v.tokens = texts("tokens");
-    if (file.has(prefix + "token_type")) v.types = file.i32s(prefix + "token_type");
-    if (file.has(prefix + "merges")) v.merges = texts("merges");
-    auto const id = [&](char const* key, std::optional<std::int64_t>& out) {
-        if (file.has(prefix + key)) out = file.u32(prefix + key);
-    };
-    id("bos_token_id", v.bos);
-    id("eos_token_id", v.eos);
-    id("eot_token_id", v.end_of_turn);
-    id("eom_token_id", v.end_of_message);
-    id("unknown_token_id", v.unknown);
-    id("padding_token_id", v.padding);
-    auto const flag = [&](char const* key, std::optional<bool>& out) {
-        if (file.has(prefix + key)) out = file.boolean(prefix + key);
-    };
-    flag("add_bos_token", v.add_bos);
-    flag("add_eos_token", v.add_eos);
-    return v;
+    return type == token_type::control || type == token_type::unknown;
 }
+
+void replace_all(std::string& text, std::string_view from, std::string_view to)
+{
+    if (from.empty() || text.find(from) == std::string::npos) return;
+    std::string out;
+    std::size_t begin = 0;
+    for (auto at = text.find(from); at != std::string::npos; at = text.find(from, begin)) {
+        out.append(text, begin, at - begin).append(to);
+        begin = at + from.size();
+    }
+    text = out.append(text, begin);
+}
+
+std::string blank_text(std::string const& name)
+{
+    constexpr std::string_view start = "<|blank_", end = "|>";
+    if (name == "<n>") return "\n";
+    if (name == "<|tab|>") return "\t";
+    if (!name.starts_with(start) || !name.ends_with(end) || name.size() > start.size() + end.size() + 2) return name;
+    std::size_t count = 0;
+    for (char const c : std::string_view(name).substr(start.size(), name.size() - start.size() - end.size())) {
+        if (c < '0' || c > '9') return name;
+        count = 10 * count + static_cast<std::size_t>(c - '0');
+    }
+    return count == 0 ? name : std::string(count, ' ');
+}
+
+// The bytes that a token stands for.
+std::string spelled(std::string text, std::vector<spelling::step> const& steps, bool added)
+{
+    for (auto const& step : steps) {
+        if (std::holds_alternative<spelling::bytes>(step)) {
+            if (added) continue; // such tokens were added by hand, in plain text
+            std::string bytes;
+            append_gpt2_bytes(text, bytes);
+            text = std::move(bytes);
+        } else if (std::holds_alternative<spelling::byte_fallback>(step)) {
+            if (auto const byte = byte_token(text)) text.assign(1, static_cast<char>(*byte));
+        } else if (auto const* r = std::get_if<spelling::replace>(&step)) {
+            replace_all(text, r->from, r->to);
+        } else if (auto const* s = std::get_if<spelling::suffix>(&step)) {
+            replace_all(text, s->from, s->to);
+        } else if (auto const* t = std::get_if<spelling::strip>(&step)) {
+            if (t->text.empty()) continue;
+            for (std::size_t n = 0; n < t->front && text.starts_with(t->text); ++n)
+                text.erase(0, t->text.size());
+            for (std::size_t n = 0; n < t->back && text.ends_with(t->text); ++n)
+                text.resize(text.size() - t->text.size());
+        } else {
+            text = blank_text(text);
+        }
+    }
+    return text;
+}
+
+} // namespace
 
 // ---- Building ----
 
-tokenizer::tokenizer(vocabulary const& source)
-    : pre_([&] {
-        if (source.model != "gpt2") {
-            throw error(errc::unsupported, "tokenizer.ggml.model: " + quote(source.model));
-        }
-        return source.pre.empty() ? std::string_view("default") : std::string_view(source.pre);
-    }())
+// What turns the text between added tokens into ids.
+class tokenizer::engine {
+public:
+    engine(tokenizer_description const& source, std::vector<token_type> const& types, token_index const& index,
+           std::array<std::int32_t, 256> const& bytes)
+        : normal(source.normalizer)
+        , cuts(source.cuts)
+        , model(make_token_model(source, types, index, bytes))
+    {
+    }
+
+    normalizer normal;
+    pre_tokenizer cuts;
+    token_model model;
+    std::vector<std::string> whole_texts; // see whole
+    std::unordered_map<std::string_view, std::int32_t> whole; // pieces that are tokens, where the model prefers those
+};
+
+struct tokenizer::added {
+    added_tokens tokens;
+};
+
+tokenizer::tokenizer(tokenizer_description const& source)
 {
-    if (source.tokens.empty()) bad("tokens", "empty");
-    if (source.tokens.size() > std::size_t{std::numeric_limits<std::int32_t>::max()}) bad("tokens", "too many");
-    read_types(source);
+    read_tokens(source);
     read_special(source);
-    read_pieces(source);
-    read_merges(source);
+    token_index index(source.tokens);
+    for (std::size_t i = 0; i < size(); ++i) {
+        if (source.tokens[i].empty()) continue; // padding of the vocabulary; no text encodes to it
+        auto const other = index.add(static_cast<std::int32_t>(i));
+        if (other < 0) continue;
+        bad(item(source.fields.tokens, i),
+            "the same text as " + item(source.fields.tokens, static_cast<std::size_t>(other)));
+    }
+    // Bytes: a byte-level vocabulary's letters, or what other models write unknown characters with.
+    std::array<std::int32_t, 256> bytes{};
+    bytes.fill(-1);
+    auto const* plain = std::get_if<bpe_model>(&source.model);
+    bool const byte_level = plain != nullptr && plain->from == bpe_model::symbols::bytes;
+    for (std::size_t i = 0; i < size(); ++i) {
+        auto const id = static_cast<std::int32_t>(i);
+        if (byte_level) {
+            if (is_structure(types_[i]) || types_[i] == token_type::user_defined || piece(id).size() != 1) continue;
+            bytes[static_cast<unsigned char>(piece(id).front())] = id;
+        } else if (types_[i] == token_type::byte) {
+            auto const byte = byte_token(source.tokens[i]);
+            if (!byte) bad(item(source.fields.tokens, i), "a byte token that is none of <0x00> to <0xFF>");
+            bytes[*byte] = id;
+        }
+    }
+    for (unsigned b = 0x20; byte_level && b < 0x7F; ++b) {
+        if (bytes[b] >= 0) continue;
+        bad(source.fields.tokens, std::string("no token for the character '") + static_cast<char>(b) + "'");
+    }
+    for (std::size_t b = 0; b < 256; ++b)
+        covered_[b] = !byte_level || bytes[b] >= 0;
+
+    auto made = std::make_unique<engine>(source, types_, index, bytes);
+    if (plain != nullptr && plain->whole_pieces_first) {
+        made->whole_texts.reserve(size());
+        for (std::size_t i = 0; i < size(); ++i) {
+            auto const id = static_cast<std::int32_t>(i);
+            auto const text = byte_level ? piece(id) : std::string_view(source.tokens[i]);
+            if (types_[i] != token_type::normal || text.empty()) continue;
+            made->whole.emplace(made->whole_texts.emplace_back(text), id);
+        }
+    }
+    engine_ = std::move(made);
+    read_added(source);
 }
 
-void tokenizer::read_types(vocabulary const& source)
+tokenizer::tokenizer(vocabulary const& source)
+    : tokenizer(describe(source))
+{
+}
+
+tokenizer::tokenizer(tokenizer&&) noexcept = default;
+tokenizer& tokenizer::operator=(tokenizer&&) noexcept = default;
+tokenizer::~tokenizer() = default;
+
+void tokenizer::read_tokens(tokenizer_description const& source)
 {
     std::size_t const count = source.tokens.size();
-    if (!source.types.empty() && source.types.size() != count) {
-        bad("token_type", std::to_string(source.types.size()) + " entries for " + std::to_string(count) + " tokens");
+    if (count == 0) bad(source.fields.tokens, "empty");
+    if (count > std::size_t{std::numeric_limits<std::int32_t>::max()}) bad(source.fields.tokens, "too many");
+    if (source.types.size() != count) {
+        bad(source.fields.types,
+            std::to_string(source.types.size()) + " entries for " + std::to_string(count) + " tokens");
     }
-    types_.assign(count, token_type::normal);
+    types_ = source.types;
+    offsets_.reserve(count + 1);
+    offsets_.push_back(0);
     for (std::size_t i = 0; i < count; ++i) {
-        if (!is_utf8(source.tokens[i])) bad(item("tokens", i), "not UTF-8");
-        if (source.types.empty()) continue;
-        auto const type = source.types[i];
-        if (type < 1 || type > 6) bad(item("token_type", i), "unknown type " + std::to_string(type));
-        types_[i] = static_cast<token_type>(type);
+        auto const& token = source.tokens[i];
+        if (!is_utf8(token)) bad(item(source.fields.tokens, i), "not UTF-8");
+        if (types_[i] != token_type::unused && is_end_name(token)) types_[i] = token_type::control;
+        bool const added = types_[i] == token_type::user_defined;
+        bool const raw = is_structure(types_[i]) || (added && !source.spell_added);
+        auto const bytes = raw ? token : spelled(token, source.spelling, added);
+        text_.insert(text_.end(), bytes.begin(), bytes.end());
+        offsets_.push_back(text_.size());
     }
 }
 
-void tokenizer::read_special(vocabulary const& source)
+void tokenizer::read_special(tokenizer_description const& source)
 {
-    auto const check = [&](char const* field, std::optional<std::int64_t> const& id) -> std::optional<std::int32_t> {
-        if (!id) return std::nullopt;
-        if (*id < 0 || static_cast<std::uint64_t>(*id) >= size()) {
-            bad(field, std::to_string(*id) + " is not in a vocabulary of " + std::to_string(size()));
+    auto const check = [&](std::int64_t id) {
+        if (id < 0 || static_cast<std::uint64_t>(id) >= size()) {
+            bad(source.fields.tokens, "special token " + std::to_string(id) + " is not in a vocabulary of " +
+                                          std::to_string(size()));
         }
-        return static_cast<std::int32_t>(*id);
+        return static_cast<std::int32_t>(id);
     };
-    bos_ = check("bos_token_id", source.bos);
-    eos_ = check("eos_token_id", source.eos);
-    check("unknown_token_id", source.unknown);
-    check("padding_token_id", source.padding);
-    if (source.add_bos == true && !bos_) bad("add_bos_token", "true without a bos_token_id");
-    if (source.add_eos == true && !eos_) bad("add_eos_token", "true without an eos_token_id");
-    add_bos_ = source.add_bos.value_or(pre_.adds_bos() && bos_);
-    add_eos_ = source.add_eos.value_or(false);
+    if (source.bos) bos_ = check(*source.bos);
+    if (source.eos) eos_ = check(*source.eos);
+    if (source.unknown) check(*source.unknown);
+    for (auto const id : source.before)
+        before_.push_back(check(id));
+    for (auto const id : source.after)
+        after_.push_back(check(id));
+    strip_front_ = source.strip_front;
+    strip_back_ = source.strip_back;
 
     std::optional<std::int32_t> end, harmony_return, harmony_call;
     for (std::size_t i = 0; i < size(); ++i) {
         std::string_view const text = source.tokens[i];
         if (types_[i] == token_type::unused || !is_end_name(text)) continue;
         auto const id = static_cast<std::int32_t>(i);
-        types_[i] = token_type::control;
         end_of_generation_.push_back(id);
         if (text == "<|end|>") end = id;
         if (text == "<|return|>") harmony_return = id;
         if (text == "<|call|>") harmony_call = id;
     }
     if (end && harmony_return && harmony_call) std::erase(end_of_generation_, *end);
-    for (auto const& id :
-         {eos_, check("eot_token_id", source.end_of_turn), check("eom_token_id", source.end_of_message)}) {
-        if (id) end_of_generation_.push_back(*id);
-    }
+    if (eos_) end_of_generation_.push_back(*eos_);
+    for (auto const id : source.ends)
+        end_of_generation_.push_back(check(id));
     std::sort(end_of_generation_.begin(), end_of_generation_.end());
     auto const repeated = std::unique(end_of_generation_.begin(), end_of_generation_.end());
     end_of_generation_.erase(repeated, end_of_generation_.end());
 }
 
-void tokenizer::read_pieces(vocabulary const& source)
+void tokenizer::read_added(tokenizer_description const& source)
 {
-    bytes_.fill(-1);
-    offsets_.reserve(size() + 1);
-    offsets_.push_back(0);
-    for (std::size_t i = 0; i < size(); ++i) {
-        std::string_view const text = source.tokens[i];
-        auto const id = static_cast<std::int32_t>(i);
-        switch (types_[i]) {
-        case token_type::unknown:
-        case token_type::control:
-        case token_type::user_defined: {
-            text_.insert(text_.end(), text.begin(), text.end());
-            if (text.empty()) break;
-            added_first_[static_cast<unsigned char>(text.front())] = true;
-            auto const node = added_.add(text);
-            added_id_.resize(added_.size(), -1);
-            added_id_[node] = id;
-            break;
+    std::vector<bool> special(size()), listed(size());
+    for (std::size_t i = 0; i < size(); ++i)
+        special[i] = is_structure(types_[i]);
+    std::vector<added_token> raw, normalized;
+    auto const add = [&](added_token token) {
+        if (token.text.size() > added_tokens::longest) {
+            throw error(errc::unsupported, item(source.fields.added, static_cast<std::size_t>(token.id)) +
+                                               ": an added token of " + std::to_string(token.text.size()) + " bytes");
         }
-        case token_type::normal:
-        case token_type::byte:
-        case token_type::unused:
-            append_bytes(text, text_);
-            if (text_.size() == offsets_.back() + 1) bytes_[static_cast<unsigned char>(text_.back())] = id;
+        (token.normalized ? normalized : raw).push_back(std::move(token));
+    };
+    for (auto token : source.added) {
+        if (token.id < 0 || static_cast<std::size_t>(token.id) >= size()) {
+            bad(source.fields.added, "token " + std::to_string(token.id) + " is not in a vocabulary of " +
+                                         std::to_string(size()));
         }
-        offsets_.push_back(text_.size());
+        listed[static_cast<std::size_t>(token.id)] = true;
+        if (token.normalized && !source.added_are_normal) token.text = engine_->normal.apply(token.text);
+        add(std::move(token));
     }
-    added_id_.resize(added_.size(), -1);
-    for (unsigned b = 0x20; b < 0x7F; ++b) {
-        if (!covers(static_cast<unsigned char>(b))) {
-            bad("tokens", std::string("no token for the character '") + static_cast<char>(b) + "'");
+    // A token that is known by its name to end a turn, though the file lists it as text.
+    for (std::size_t i = 0; i < size(); ++i) {
+        if (special[i] && !listed[i] && is_end_name(source.tokens[i])) {
+            add({.id = static_cast<std::int32_t>(i), .text = source.tokens[i]});
         }
     }
-    if (!pre_.whole_pieces_first()) return;
-    for (std::size_t i = 0; i < size(); ++i) {
-        auto const id = static_cast<std::int32_t>(i);
-        if (types_[i] == token_type::normal && !piece(id).empty()) whole_.emplace(piece(id), id);
-    }
-}
-
-void tokenizer::read_merges(vocabulary const& source)
-{
-    text_index ids(source.tokens);
-    for (std::size_t i = 0; i < size(); ++i) {
-        if (source.tokens[i].empty()) continue; // padding of the vocabulary; no text encodes to it
-        auto const other = ids.add(static_cast<std::int32_t>(i));
-        if (other >= 0) bad(item("tokens", i), "the same text as " + item("tokens", static_cast<std::size_t>(other)));
-    }
-
-    std::vector<bpe::merge> merges;
-    merges.reserve(source.merges.size());
-    std::string product;
-    for (std::size_t i = 0; i < source.merges.size(); ++i) {
-        std::string_view const text = source.merges[i];
-        // A piece may start with a space only where the vocabulary is not in the byte alphabet; the space that
-        // separates is never the first character.
-        auto const space = text.find(' ', 1);
-        if (space == std::string_view::npos || space + 1 == text.size()) bad(item("merges", i), "not two pieces");
-        product.assign(text.substr(0, space)).append(text.substr(space + 1));
-        bpe::merge m{};
-        auto const look_up = [&](std::string_view piece, std::int32_t& id) {
-            id = ids.find(piece);
-            if (id < 0) bad(item("merges", i), quote(piece) + " is not in tokenizer.ggml.tokens");
-        };
-        look_up(text.substr(0, space), m.left);
-        look_up(text.substr(space + 1), m.right);
-        look_up(product, m.product);
-        // Plain text must never become a control token.
-        if (is_special(m.left) || is_special(m.right) || is_special(m.product)) continue;
-        merges.push_back(m);
-    }
-    bpe_.emplace(bytes_, merges);
+    raw_ = std::make_unique<added>(added{added_tokens(raw, special)});
+    normalized_ = std::make_unique<added>(added{added_tokens(normalized, special)});
 }
 
 // ---- Encoding ----
@@ -327,34 +301,20 @@ void tokenizer::read_merges(vocabulary const& source)
 // One call of encode: the working memory, and the tokens of the pieces met so far.
 class tokenizer::text_encoder {
 public:
-    text_encoder(tokenizer const& owner, std::size_t text_size)
+    text_encoder(tokenizer const& owner, std::size_t text_size, bool parse_special)
         : owner_(owner)
+        , parse_special_(parse_special)
         , cache_(text_size >= worth_caching ? cache_size : 0)
     {
     }
 
-    void plain(std::string_view text, std::vector<std::int32_t>& out)
+    void run(std::string_view text, std::vector<std::int32_t>& out)
     {
-        pieces_.clear();
-        owner_.pre_.split(text, pieces_);
-        for (auto const piece : pieces_) {
-            if (cache_.empty() || piece.size() > longest_cached) {
-                encode(piece, out);
-                continue;
-            }
-            auto& entry = cache_[hash(piece) >> (64 - cache_bits)];
-            if (entry.piece == piece) {
-                std::size_t const at = out.size();
-                out.resize(at + entry.count);
-                std::copy_n(out.begin() + static_cast<std::ptrdiff_t>(entry.at), entry.count,
-                            out.begin() + static_cast<std::ptrdiff_t>(at));
-                continue;
-            }
-            std::size_t const at = out.size();
-            encode(piece, out);
-            entry = {piece, at, out.size() - at};
-        }
+        cut_out(owner_.raw_->tokens, text, out,
+                [&](std::string_view part, bool first) { normalize(part, first, out); });
     }
+
+    std::uint64_t steps() const noexcept { return memory_.steps(); }
 
 private:
     static constexpr std::size_t worth_caching = 4096;
@@ -368,65 +328,129 @@ private:
         std::size_t at = 0, count = 0;
     };
 
+    // Gives the text between tokens to `each`, and the tokens to `out`.
+    template<class F>
+    void cut_out(added_tokens const& tokens, std::string_view text, std::vector<std::int32_t>& out, F each) const
+    {
+        std::size_t at = 0;
+        while (!tokens.empty()) {
+            auto const found = tokens.find(text, at, parse_special_);
+            if (!found) break;
+            if (found->begin > at) each(text.substr(at, found->begin - at), at == 0);
+            out.push_back(found->id);
+            at = found->end;
+        }
+        if (at < text.size()) each(text.substr(at), at == 0);
+    }
+
+    void normalize(std::string_view text, bool first, std::vector<std::int32_t>& out)
+    {
+        if (!owner_.engine_->normal.is_identity()) {
+            text = rewritten_.emplace_back(owner_.engine_->normal.apply(text));
+            if (text.size() >= longest_text) throw error(errc::invalid_argument, "text: 2 GiB or more");
+        }
+        cut_out(owner_.normalized_->tokens, text, out,
+                [&](std::string_view part, bool start) { plain(part, first && start, out); });
+    }
+
+    void plain(std::string_view text, bool first, std::vector<std::int32_t>& out)
+    {
+        pieces_.clear();
+        owner_.engine_->cuts.split(text, pieces_, rewritten_, first);
+        for (auto const piece : pieces_) {
+            if (!owner_.engine_->model.marks_begin_words) {
+                remember(piece, out);
+                continue;
+            }
+            for_each_word(piece, [&](std::string_view part) { remember(part, out); });
+        }
+    }
+
+    // Words that begin with U+2581, where no merge joins two of them: small pieces are quick, and they come again.
+    template<class F>
+    static void for_each_word(std::string_view text, F each)
+    {
+        constexpr std::string_view mark = "\u2581";
+        std::size_t begin = 0;
+        for (std::size_t at = 0;;) {
+            while (text.substr(at).starts_with(mark)) // a run of marks is not cut
+                at += mark.size();
+            at = text.find(mark, at);
+            if (at == std::string_view::npos) break;
+            each(text.substr(begin, at - begin));
+            begin = at;
+        }
+        each(text.substr(begin));
+    }
+
+    void remember(std::string_view piece, std::vector<std::int32_t>& out)
+    {
+        if (cache_.empty() || piece.size() > longest_cached) {
+            encode(piece, out);
+            return;
+        }
+        auto& entry = cache_[hash_bytes(piece) >> (64 - cache_bits)];
+        std::size_t const at = out.size();
+        if (entry.piece == piece) {
+            out.resize(at + entry.count);
+            std::copy_n(out.begin() + static_cast<std::ptrdiff_t>(entry.at), entry.count,
+                        out.begin() + static_cast<std::ptrdiff_t>(at));
+            return;
+        }
+        encode(piece, out);
+        entry = {piece, at, out.size() - at};
+    }
+
     void encode(std::string_view piece, std::vector<std::int32_t>& out)
     {
-        if (!owner_.whole_.empty()) {
-            if (auto const found = owner_.whole_.find(piece); found != owner_.whole_.end()) {
+        auto const& whole = owner_.engine_->whole;
+        if (!whole.empty()) {
+            if (auto const found = whole.find(piece); found != whole.end()) {
                 out.push_back(found->second);
                 return;
             }
         }
-        owner_.bpe_->encode(piece, out, memory_);
+        owner_.engine_->model.encode(piece, out, memory_);
     }
 
     tokenizer const& owner_;
+    bool parse_special_;
     std::vector<cached> cache_;
     std::vector<std::string_view> pieces_;
-    bpe::scratch memory_;
+    std::deque<std::string> rewritten_; // cached pieces are views into it
+    token_model::scratch memory_;
 };
 
 std::vector<std::int32_t> tokenizer::encode(std::string_view text, encode_options options) const
 {
-    // Positions in a piece are 32-bit, and U+FFFD is three bytes where one may have been.
-    if (text.size() >= std::size_t{1} << 31) throw error(errc::invalid_argument, "text: 2 GiB or more");
+    return encode(text, options, nullptr);
+}
+
+std::uint64_t tokenizer::encoding_steps(std::string_view text) const
+{
+    std::uint64_t steps = 0;
+    encode(text, {}, &steps);
+    return steps;
+}
+
+std::vector<std::int32_t> tokenizer::encode(std::string_view text, encode_options options, std::uint64_t* steps) const
+{
+    // U+FFFD is three bytes where one may have been.
+    if (text.size() >= longest_text) throw error(errc::invalid_argument, "text: 2 GiB or more");
     std::string repaired;
     if (!is_utf8(text)) {
         repaired = replace_invalid_utf8(text);
         text = repaired;
-        if (text.size() >= std::size_t{1} << 31) throw error(errc::invalid_argument, "text: 2 GiB or more");
+        if (text.size() >= longest_text) throw error(errc::invalid_argument, "text: 2 GiB or more");
     }
 
     std::vector<std::int32_t> out;
     out.reserve(text.size() / 4 + 2);
-    if (options.add_special && add_bos_) out.push_back(*bos_);
-    text_encoder encoder(*this, text.size());
-    std::size_t plain = 0; // start of the text not yet encoded
-    for (std::size_t i = 0; i < text.size();) {
-        if (!added_first_[static_cast<unsigned char>(text[i])]) {
-            ++i;
-            continue;
-        }
-        std::int32_t longest = -1;
-        std::size_t end = i;
-        auto node = byte_trie::index{0};
-        for (std::size_t j = i; j < text.size(); ++j) {
-            node = added_.child(node, text[j]);
-            if (node == byte_trie::none) break;
-            auto const id = added_id_[node];
-            if (id < 0 || (!options.parse_special && is_special(id))) continue;
-            longest = id;
-            end = j + 1;
-        }
-        if (longest < 0) {
-            ++i;
-            continue;
-        }
-        encoder.plain(text.substr(plain, i - plain), out);
-        out.push_back(longest);
-        plain = i = end;
-    }
-    encoder.plain(text.substr(plain), out);
-    if (options.add_special && add_eos_) out.push_back(*eos_);
+    if (options.add_special) out.insert(out.end(), before_.begin(), before_.end());
+    text_encoder encoder(*this, text.size(), options.parse_special);
+    encoder.run(text, out);
+    if (options.add_special) out.insert(out.end(), after_.begin(), after_.end());
+    if (steps != nullptr) *steps = encoder.steps();
     return out;
 }
 
@@ -449,6 +473,8 @@ std::string tokenizer::decode(std::span<std::int32_t const> ids, decode_options 
         auto const bytes = piece(id);
         if (!options.skip_special || !is_special(id)) out += bytes;
     }
+    if (!strip_front_.empty() && out.starts_with(strip_front_)) out.erase(0, strip_front_.size());
+    if (!strip_back_.empty() && out.ends_with(strip_back_)) out.resize(out.size() - strip_back_.size());
     return out;
 }
 
@@ -463,8 +489,7 @@ std::optional<std::int32_t> tokenizer::find(std::string_view text) const noexcep
     std::optional<std::int32_t> found;
     for (std::size_t i = 0; i < size(); ++i) {
         if (std::string_view(text_.data() + offsets_[i], offsets_[i + 1] - offsets_[i]) != text) continue;
-        bool const special = types_[i] == token_type::control || types_[i] == token_type::unknown;
-        if (special) return static_cast<std::int32_t>(i);
+        if (is_structure(types_[i])) return static_cast<std::int32_t>(i);
         if (!found) found = static_cast<std::int32_t>(i);
     }
     return found;
@@ -477,8 +502,7 @@ token_type tokenizer::type(std::int32_t id) const
 
 bool tokenizer::is_special(std::int32_t id) const
 {
-    auto const t = type(id);
-    return t == token_type::control || t == token_type::unknown;
+    return is_structure(type(id));
 }
 
 bool tokenizer::ends_generation(std::int32_t id) const noexcept

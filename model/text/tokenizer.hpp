@@ -1,47 +1,19 @@
 #pragma once
 
-#include <plait/model/text/bpe.hpp>
-#include <plait/model/text/byte_trie.hpp>
-#include <plait/model/text/pre_tokenizer.hpp>
+#include <plait/model/text/tokenizer_description.hpp>
+#include <plait/model/text/vocabulary.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace plait {
-
-class gguf_file;
-
-/// What a token is for, with the numbers of `tokenizer.ggml.token_type`.
-enum class token_type : std::int32_t {
-    normal = 1,
-    unknown = 2,
-    control = 3,      ///< structure, such as the end of a turn; never made from plain text
-    user_defined = 4, ///< added by the model's author; found in any text before it is split
-    unused = 5,
-    byte = 6,
-};
-
-/// A tokenizer as a model file holds it. Not checked: the constructor of tokenizer does that.
-struct vocabulary {
-    std::string model;                    ///< the algorithm; "gpt2" is byte-level BPE
-    std::string pre;                      ///< the rule of pre_tokenizer; empty is "default"
-    std::vector<std::string> tokens;      ///< by id, in the byte alphabet of GPT-2 where the type is normal
-    std::vector<std::int32_t> types;      ///< token_type by id; empty: all normal
-    std::vector<std::string> merges;      ///< "left right", best first
-    std::optional<std::int64_t> bos, eos; ///< ids; also below
-    std::optional<std::int64_t> end_of_turn, end_of_message, unknown, padding;
-    std::optional<bool> add_bos, add_eos; ///< empty: what is usual for `pre`
-};
-
-/// The `tokenizer.ggml.*` entries of a file. Errors: errc::bad_file where one is missing or of the wrong type.
-vocabulary read_vocabulary(gguf_file const& file);
 
 struct encode_options {
     bool add_special = false;   ///< put the begin and end tokens where the model wants them
@@ -56,21 +28,31 @@ struct decode_options {
 ///
 /// Encoding reads UTF-8. Ill-formed input is never an error: each maximal ill-formed subsequence is encoded as U+FFFD
 /// (see replace_invalid_utf8). Tokens of type user_defined, and control tokens where asked, are cut out first, the
-/// leftmost one first and the longest of those that start there; the rest is split by the pre_tokenizer and each piece
-/// encoded by bpe. A byte for which the vocabulary has no token is left out, as in Hugging Face's tokenizers; see
-/// covers().
+/// leftmost one first and the longest of those that start there; the rest is normalised, cut into pieces and each piece
+/// encoded by the model, as the description says. A byte for which a byte-level vocabulary has no token is left out, as
+/// in Hugging Face's tokenizers; see covers(). Takes O(n log n) for n bytes.
 ///
 /// Decoding gives bytes: a token may hold part of a character. For well-formed text of covered bytes,
-/// decode(encode(x)) == x.
+/// decode(encode(x)) == x where the model has bytes for every character and no normaliser that loses anything; the
+/// space that such a model puts in front of a text is left out again, one that it puts after a user-defined token is
+/// not.
 class tokenizer {
 public:
-    /// Errors, naming the field: errc::unsupported for a model or pre that is not known; errc::bad_file where the
-    /// vocabulary is empty or not UTF-8, two tokens have the same text, a token has an unknown type, lengths differ,
-    /// a special id is not in the vocabulary, a merge names a piece or makes one that is not a token, or a printable
-    /// ASCII character has no token.
+    /// Errors, naming the field: errc::bad_file where the vocabulary is empty or not UTF-8, two tokens have the same
+    /// text, lengths differ, a special id is not in the vocabulary, a merge names a piece or makes one that is not a
+    /// token, a score is not a number, a byte token is none of `<0x00>` to `<0xFF>`, or a printable ASCII character has
+    /// no token in a byte-level vocabulary; errc::unsupported for an expression that can't be compiled, and for a piece
+    /// or added token that is too long to be searched for.
+    explicit tokenizer(tokenizer_description const& source);
+
+    /// Of a GGUF file. Errors: also those of describe().
     explicit tokenizer(vocabulary const& source);
 
-    /// Errors: errc::invalid_argument for a text of 2 GiB or more; see also pre_tokenizer::split.
+    tokenizer(tokenizer&&) noexcept;
+    tokenizer& operator=(tokenizer&&) noexcept;
+    ~tokenizer();
+
+    /// Errors: errc::invalid_argument for a text of 2 GiB or more; see also pre_tokenizer::split and normalizer::apply.
     std::vector<std::int32_t> encode(std::string_view text, encode_options options = {}) const;
 
     /// Errors: errc::invalid_argument for an id that is not in the vocabulary.
@@ -79,7 +61,7 @@ public:
     /// The bytes that `id` stands for; its name where it is special. Errors: as decode.
     std::string_view piece(std::int32_t id) const;
 
-    /// The token whose bytes are `text`; of two, the special one. Takes time linear in size().
+    /// The token whose bytes are `text`; of several, the first special one, or the first. Takes time linear in size().
     std::optional<std::int32_t> find(std::string_view text) const noexcept;
 
     std::size_t size() const noexcept { return types_.size(); }
@@ -89,8 +71,12 @@ public:
 
     std::optional<std::int32_t> bos() const noexcept { return bos_; }
     std::optional<std::int32_t> eos() const noexcept { return eos_; }
-    bool adds_bos() const noexcept { return add_bos_; }
-    bool adds_eos() const noexcept { return add_eos_; }
+    bool adds_bos() const noexcept { return bos_ && !before_.empty() && before_.front() == *bos_; }
+    bool adds_eos() const noexcept { return eos_ && !after_.empty() && after_.back() == *eos_; }
+
+    /// What add_special puts before and after a text.
+    std::span<std::int32_t const> before() const noexcept { return before_; }
+    std::span<std::int32_t const> after() const noexcept { return after_; }
 
     /// The tokens that end an answer, ascending: the file's end of sequence, of turn and of message, and every control
     /// token that is called as published models call those (`<|im_end|>`, `<|eot_id|>`, `<|endoftext|>`,
@@ -101,29 +87,32 @@ public:
     bool ends_generation(std::int32_t id) const noexcept;
 
     /// False for a byte that encoding leaves out because no token stands for it.
-    bool covers(unsigned char byte) const noexcept { return bytes_[byte] >= 0; }
+    bool covers(unsigned char byte) const noexcept { return covered_[byte]; }
+
+    /// The steps that encode took for `text`: pairs looked up and bytes of tokens compared. For tests of how the work
+    /// grows, which must not depend on a clock. Errors: as encode.
+    std::uint64_t encoding_steps(std::string_view text) const;
 
 private:
+    class engine;
     class text_encoder;
+    struct added;
 
-    void read_types(vocabulary const& source);
-    void read_special(vocabulary const& source);
-    void read_pieces(vocabulary const& source);
-    void read_merges(vocabulary const& source);
+    void read_tokens(tokenizer_description const& source);
+    void read_special(tokenizer_description const& source);
+    void read_added(tokenizer_description const& source);
     std::size_t checked(std::int32_t id) const;
+    std::vector<std::int32_t> encode(std::string_view text, encode_options options, std::uint64_t* steps) const;
 
-    pre_tokenizer pre_;
     std::vector<token_type> types_;
     std::vector<char> text_;           // the bytes of all tokens, one after the other
     std::vector<std::size_t> offsets_; // into text_, size() + 1 of them
-    std::array<std::int32_t, 256> bytes_{};
-    std::optional<bpe> bpe_;
-    byte_trie added_;                                          // texts of control, unknown and user_defined tokens
-    std::vector<std::int32_t> added_id_;                       // by node: the token that ends there, or -1
-    std::array<bool, 256> added_first_{};                      // the bytes that such a text begins with
-    std::unordered_map<std::string_view, std::int32_t> whole_; // by bytes, where pre_ wants whole pieces first
+    std::unique_ptr<engine const> engine_;
+    std::unique_ptr<added const> raw_, normalized_; // the added tokens that are found before and after normalising
+    std::array<bool, 256> covered_{};
+    std::string strip_front_, strip_back_;
     std::optional<std::int32_t> bos_, eos_;
-    bool add_bos_ = false, add_eos_ = false;
+    std::vector<std::int32_t> before_, after_;
     std::vector<std::int32_t> end_of_generation_;
 };
 
