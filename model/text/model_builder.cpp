@@ -94,25 +94,21 @@ public:
     {
         check(model.scores);
         double least = std::numeric_limits<double>::max();
-        double greatest = std::numeric_limits<double>::lowest();
+        bool any = false;
         std::vector<unigram::token> tokens;
         tokens.reserve(source_.tokens.size());
         for (std::size_t i = 0; i < source_.tokens.size(); ++i) {
             if (types_[i] != token_type::normal || source_.tokens[i].empty()) continue;
             least = std::min(least, model.scores[i]);
-            greatest = std::max(greatest, model.scores[i]);
+            any = true;
         }
-        if (greatest < least) bad(source_.fields.tokens, "no piece of text");
+        if (!any) bad(source_.fields.tokens, "no piece of text");
         for (std::size_t i = 0; i < source_.tokens.size(); ++i) {
             if (!is_text(i)) continue;
             auto const& text = source_.tokens[i];
             double score = model.scores[i];
-            // sentencepiece's unigram_model.cc: a user-defined symbol always wins.
-            if (types_[i] == token_type::user_defined && model.bonus) {
-                score = static_cast<double>(static_cast<float>(text.size()) * static_cast<float>(greatest)) - 0.1;
-            } else if (types_[i] == token_type::user_defined) {
-                continue;
-            }
+            // More than any sequence of others, which are logarithms of probabilities; sentencepiece's own value too.
+            if (types_[i] == token_type::user_defined && model.bonus) score = -0.1;
             check_length(i);
             tokens.push_back({text, static_cast<std::int32_t>(i), score});
         }

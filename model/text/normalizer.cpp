@@ -2,6 +2,7 @@
 
 #include <plait/actors/error.hpp>
 #include <plait/model/text/charsmap.hpp>
+#include <plait/model/text/symbol_set.hpp>
 #include <plait/model/text/unicode.hpp>
 #include <plait/model/text/utf8.hpp>
 
@@ -86,6 +87,9 @@ std::string mapped_by_grapheme(std::string_view text, charsmap const& map)
 std::string sentencepiece_form(std::string_view text, normal::sentencepiece const& how)
 {
     auto const next = [&]() -> std::pair<std::string_view, std::size_t> {
+        if (how.symbols) {
+            if (auto const length = how.symbols->match(text); length > 0) return {text.substr(0, length), length};
+        }
         if (how.map) {
             if (auto const found = how.map->longest(text)) return {found->with, found->length};
         }

@@ -212,15 +212,29 @@ void tokenizer::read_tokens(tokenizer_description const& source)
             std::to_string(source.types.size()) + " entries for " + std::to_string(count) + " tokens");
     }
     types_ = source.types;
+    // A token that is found in normalised text stands for what it looks like there.
+    std::unordered_map<std::size_t, std::string> rewritten;
+    for (auto const& token : source.added) {
+        if (!token.normalized || source.added_are_normal || source.normalizer.empty() || token.id < 0) continue;
+        rewritten.emplace(static_cast<std::size_t>(token.id), token.text);
+    }
+    if (!rewritten.empty()) {
+        normalizer const normal(source.normalizer);
+        for (auto& [id, text] : rewritten)
+            text = normal.apply(text);
+    }
     offsets_.reserve(count + 1);
     offsets_.push_back(0);
     for (std::size_t i = 0; i < count; ++i) {
         auto const& token = source.tokens[i];
         if (!is_utf8(token)) bad(item(source.fields.tokens, i), "not UTF-8");
-        if (types_[i] != token_type::unused && is_end_name(token)) types_[i] = token_type::control;
+        bool const listed = types_[i] == token_type::user_defined || !source.added_are_certain;
+        if (types_[i] != token_type::unused && listed && is_end_name(token)) types_[i] = token_type::control;
         bool const added = types_[i] == token_type::user_defined;
         bool const raw = is_structure(types_[i]) || (added && !source.spell_added);
-        auto const bytes = raw ? token : spelled(token, source.spelling, added);
+        auto const found = rewritten.find(i);
+        auto const bytes =
+            raw ? token : spelled(found == rewritten.end() ? token : found->second, source.spelling, added);
         text_.insert(text_.end(), bytes.begin(), bytes.end());
         offsets_.push_back(text_.size());
     }
@@ -248,7 +262,7 @@ void tokenizer::read_special(tokenizer_description const& source)
     std::optional<std::int32_t> end, harmony_return, harmony_call;
     for (std::size_t i = 0; i < size(); ++i) {
         std::string_view const text = source.tokens[i];
-        if (types_[i] == token_type::unused || !is_end_name(text)) continue;
+        if (types_[i] != token_type::control || !is_end_name(text)) continue;
         auto const id = static_cast<std::int32_t>(i);
         end_of_generation_.push_back(id);
         if (text == "<|end|>") end = id;

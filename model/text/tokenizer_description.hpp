@@ -12,6 +12,7 @@
 namespace plait {
 
 class charsmap;
+class symbol_set;
 
 /// What a token is for, with the numbers of `tokenizer.ggml.token_type` and of sentencepiece_model.proto.
 enum class token_type : std::int32_t {
@@ -51,10 +52,12 @@ struct replace {
 struct table {
     std::shared_ptr<charsmap const> map;
 };
-/// What a SentencePiece model does: its table (may be null) at the longest match, spaces at the ends and repeated ones
-/// left out, one space put in front, spaces written as U+2581. Source: sentencepiece's normalizer.cc.
+/// What a SentencePiece model does: its table (may be null) at the longest match, but not inside its own symbols (may be
+/// null), spaces at the ends and repeated ones left out, one space put in front, spaces written as U+2581. Source:
+/// sentencepiece's normalizer.cc.
 struct sentencepiece {
     std::shared_ptr<charsmap const> map;
+    std::shared_ptr<symbol_set const> symbols;
     bool remove_extra_spaces = true, add_prefix = true, escape_spaces = true, prefix_at_end = false;
 };
 /// BERT's BasicTokenizer: control characters left out and white space made spaces, spaces around Han characters,
@@ -175,6 +178,7 @@ struct tokenizer_description {
     std::optional<std::int64_t> unknown;  ///< the token of what has no other
     std::vector<spelling::step> spelling; ///< applied to every token that is not control or unknown
     bool spell_added = false;             ///< and to added ones that are text; otherwise those stand for themselves
+    bool added_are_certain = false;       ///< a token that is in no list of added ones is text, whatever its name
     bool added_are_normal = false;        ///< the texts of added tokens are normalised already
     std::string strip_front;              ///< decode() leaves it out at the beginning of a text
     std::string strip_back;               ///< and this at its end

@@ -35,9 +35,9 @@ void unigram::encode(std::string_view piece, std::vector<std::int32_t>& out, scr
                                      : how_.least - unknown_penalty;
     auto const offer = [&](std::size_t end, double score, std::int32_t token, std::size_t begin) {
         auto& node = nodes[end];
+        if (how_.single_precision) score = static_cast<double>(static_cast<float>(score));
         if (node.token != none && score <= node.score) return;
-        node = {how_.single_precision ? static_cast<double>(static_cast<float>(score)) : score, token,
-                static_cast<std::int32_t>(begin)};
+        node = {score, token, static_cast<std::int32_t>(begin)};
     };
     for (std::size_t begin = 0; begin < piece.size();) {
         double const before = nodes[begin].score;

@@ -1,0 +1,129 @@
+// Tokenizers of every kind, read from model directories, against Hugging Face's tokenizers and sentencepiece.
+#include <plait/model/text/hub_tokenizer.hpp>
+#include <plait/model/text/tokenizer.hpp>
+#include <plait/tests/support/paths.hpp>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <vector>
+
+using namespace plait;
+using nlohmann::json;
+
+namespace {
+
+using ids = std::vector<std::int32_t>;
+
+json const& golden()
+{
+    static json const value = json::parse(std::ifstream(test::test_data("tokenizer/kinds/kinds.json")));
+    return value;
+}
+
+/// Steele, Lea and Flood 2014: the numbers that the script makes its texts from.
+class splitmix64 {
+public:
+    explicit splitmix64(std::uint64_t seed)
+        : state_(seed)
+    {
+    }
+    std::uint64_t operator()()
+    {
+        auto z = state_ += 0x9E3779B97F4A7C15u;
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+        z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+        return z ^ z >> 31;
+    }
+
+private:
+    std::uint64_t state_;
+};
+
+std::string text(std::uint64_t number, std::vector<std::string> const& without = {})
+{
+    static auto const fragments = golden().at("fragments").get<std::vector<std::string>>();
+    splitmix64 random(number);
+    std::string out;
+    for (auto n = random() % 24; n > 0; --n)
+        out += fragments[random() % fragments.size()];
+    for (auto const& name : without) {
+        for (auto at = out.find(name); at != std::string::npos; at = out.find(name, at))
+            out.erase(at, name.size());
+    }
+    return out;
+}
+
+class fnv1a {
+public:
+    void add(std::uint32_t word)
+    {
+        for (unsigned shift = 0; shift < 32; shift += 8)
+            hash_ = (hash_ ^ (word >> shift & 0xFFu)) * 0x100000001B3u;
+    }
+    std::string hex() const
+    {
+        char out[17];
+        std::snprintf(out, sizeof out, "%016llx", static_cast<unsigned long long>(hash_));
+        return out;
+    }
+
+private:
+    std::uint64_t hash_ = 0xCBF29CE484222325u;
+};
+
+tokenizer read(std::string const& kind)
+{
+    return tokenizer(read_tokenizer(test::test_data("tokenizer/kinds/" + kind)));
+}
+
+} // namespace
+
+TEST_CASE("10,000 texts have the ids that each kind's own library gives")
+{
+    auto const block = golden().at("block").get<std::uint64_t>();
+    CHECK(golden().at("texts") == 10'000);
+    CHECK(golden().at("kinds").size() == 19);
+    for (auto const& [kind, expected] : golden().at("kinds").items()) {
+        CAPTURE(kind);
+        auto const t = read(kind);
+        // sentencepiece finds no control pieces in a text; tokenizers always does.
+        bool const parses = expected.at("peer").get<std::string>().starts_with("tokenizers");
+        encode_options const options{.add_special = expected.at("adds").get<bool>(), .parse_special = parses};
+        auto const without = expected.at("without").get<std::vector<std::string>>();
+        for (auto const& sample : expected.at("samples")) {
+            auto const written = text(sample[0].get<std::uint64_t>(), without);
+            CAPTURE(written);
+            CHECK(json(t.encode(written, options)) == sample[1]);
+        }
+        std::uint64_t number = 0;
+        for (auto const& hash : expected.at("blocks")) {
+            CAPTURE(number);
+            fnv1a found;
+            for (auto const end = number + block; number < end; ++number) {
+                auto const tokens = t.encode(text(number, without), options);
+                found.add(static_cast<std::uint32_t>(tokens.size()));
+                for (auto const id : tokens)
+                    found.add(static_cast<std::uint32_t>(id));
+            }
+            CHECK(found.hex() == hash.get<std::string>());
+        }
+        CHECK(number == 10'000);
+    }
+}
+
+TEST_CASE("tokens become the text that each kind's own library makes of them")
+{
+    for (auto const& [kind, expected] : golden().at("kinds").items()) {
+        CAPTURE(kind);
+        auto const t = read(kind);
+        for (auto const& sample : expected.at("samples")) {
+            CAPTURE(sample[0].get<int>());
+            auto const tokens = sample[1].get<ids>();
+            CHECK(t.decode(tokens) == sample[2].get<std::string>());
+        }
+    }
+}
