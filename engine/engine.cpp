@@ -11,6 +11,7 @@
 #include <plait/engine/rank_group.hpp>
 #include <plait/engine/shared_progress.hpp>
 #include <plait/model/kv_layers.hpp>
+#include <plait/model/text/hub_tokenizer.hpp>
 #include <plait/streams/host/host_memory.hpp>
 
 namespace plait {
@@ -105,11 +106,12 @@ layout lay_out(model_files const& files, engine_options const& options)
     return out;
 }
 
-tokenizer read_tokenizer(model_files const& files)
+tokenizer tokenizer_of(model_files const& files, std::int64_t vocabulary)
 {
-    if (files.gguf() == nullptr)
-        throw error(errc::unsupported, files.source() + ": tokenizer.json: tokenizers are read from GGUF files");
-    return tokenizer(read_vocabulary(*files.gguf()));
+    auto description = files.gguf() != nullptr ? plait::describe(read_vocabulary(*files.gguf()))
+                                               : read_tokenizer(files.hf()->folder());
+    if (files.hf() != nullptr) pad_vocabulary(description, static_cast<std::size_t>(vocabulary));
+    return tokenizer(description);
 }
 
 std::shared_ptr<engine_info> describe_engine(model_files const& files, layout const& all, engine_options const& options)
@@ -120,9 +122,9 @@ std::shared_ptr<engine_info> describe_engine(model_files const& files, layout co
     info->spread = options.spread;
     info->replicas = options.replicas;
     info->context = all.context;
-    info->text = std::make_shared<tokenizer>(read_tokenizer(files));
+    info->text = std::make_shared<tokenizer>(tokenizer_of(files, all.model.spec.vocabulary));
     if (static_cast<std::int64_t>(info->text->size()) != all.model.spec.vocabulary)
-        throw error(errc::bad_file, "tokenizer.ggml.tokens: " + std::to_string(info->text->size()) +
+        throw error(errc::bad_file, files.source() + ": tokenizer: " + std::to_string(info->text->size()) +
                                         " tokens, but the embedding has " + std::to_string(all.model.spec.vocabulary));
     if (auto source = files.chat_template(); !source.empty())
         info->chat = std::make_shared<chat_template>(chat_template::parse(std::move(source)));

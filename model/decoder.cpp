@@ -407,8 +407,8 @@ struct decoder::pass {
     void follow_writes(std::size_t layer);
 };
 
-/// The residual stream of the first stage: each rank has part of the vocabulary and zeros for the rest. Positions are
-/// added by one of them.
+/// The residual stream of the first stage: each rank has part of the vocabulary and zeros for the rest. Whoever has a
+/// token adds its position.
 task<> decoder::pass::embed()
 {
     auto x = residual();

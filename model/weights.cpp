@@ -258,7 +258,7 @@ struct model_weights::layout {
         auto const& spec = model.spec;
         if (part.first()) {
             token_embedding = matrix(names.token_embedding, rows_of(names.token_embedding, spec.vocabulary));
-            if (!names.position_embedding.empty() && part.rank == 0)
+            if (!names.position_embedding.empty())
                 position_embedding = matrix(names.position_embedding, {0, spec.learned_positions, 0, spec.width});
         }
         embedding_bytes = bytes;

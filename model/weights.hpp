@@ -99,7 +99,7 @@ public:
     /// This rank's tokens, from first_token() on. Of the first stage.
     weight_view token_embedding() const noexcept { return token_embedding_; }
     std::int64_t first_token() const noexcept { return first_token_; }
-    /// Of the first stage, whole on its rank 0 alone; without panels where the model has none.
+    /// Of the first stage, whole on each rank; without panels where the model has none.
     weight_view position_embedding() const noexcept { return position_embedding_; }
     /// This rank's tokens, the same. Of the last stage.
     weight_view output() const noexcept { return output_; }

@@ -330,3 +330,42 @@ CO_TEST_CASE("each rule of each family matters: without it the logits are a hund
         }
     }
 }
+
+namespace {
+
+task<std::vector<float>> logits_of_ranks(runtime& rt, model_probe::options how, std::vector<std::int32_t> tokens)
+{
+    auto probes = make_probes(rt, 2, how.spread.tensor);
+    co_await load_probes(probes, how);
+    std::vector<std::vector<probe_chunk>> passes(1);
+    passes.front().emplace_back(0, 0, std::move(tokens));
+    std::vector<stream_role> const one_lane(1, stream_role::compute);
+    auto logits = co_await run_probes(probes, std::move(passes), one_lane);
+    co_await stop_probes(probes);
+    co_return std::move(logits.front());
+}
+
+} // namespace
+
+CO_TEST_CASE("two ranks give each family's logits, with sums of two parts the bits of one device")
+{
+    for (auto const& folder : folders()) {
+        CAPTURE(folder.filename().string());
+        auto files = open_model(folder);
+        auto const model = describe(files);
+        parallelism const two{.tensor = 2};
+        if (model.spec.layers.front().attention.query_key_norm == head_norm::all_heads) {
+            CHECK_THROWS_AS(check(two, files.tensors(), model), error);
+            continue;
+        }
+        reference const expected(folder);
+        auto how = exactly(folder);
+        how.stretched_positions = has_long_factors(folder);
+        how.spread = {1, 1, 2};
+        auto const alone = co_await logits_of_ranks(rt, how, expected.tokens);
+        CHECK(nmse(alone, expected.logits) <= expected.bound);
+        how.spread.tensor = 2;
+        auto const together = co_await logits_of_ranks(rt, how, expected.tokens);
+        CHECK(together == alone);
+    }
+}

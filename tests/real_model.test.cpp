@@ -209,3 +209,68 @@ CO_TEST_CASE("the quantised path stays as close to the F32 path as llama.cpp doe
     co_await stop(fast);
     co_await stop(exact);
 }
+
+CO_TEST_CASE("a second family in mixed K-quants stays as close to its F32 path as llama.cpp does")
+{
+    auto file = model_file("gemma3-270m-q4_k_m.gguf");
+    if (!file) {
+        MESSAGE("skipped: not found: Gemma 3 270M");
+        co_return;
+    }
+    golden_file golden(test_data("real/gemma.golden"));
+    auto exact = make_probe(rt, runtime::available_cpus());
+    model_probe::options how(*file);
+    how.mode = numerics::f32;
+    how.kv = kv_type::f32;
+    how.sequences = 1;
+    co_await ask<&model_probe::load>(exact, how);
+    auto fast = make_probe(rt, runtime::available_cpus());
+    model_probe::options native(*file);
+    native.sequences = 1;
+    co_await ask<&model_probe::load>(fast, native);
+    auto vocabulary = static_cast<std::size_t>(co_await ask<&model_probe::vocabulary>(exact));
+
+    std::size_t agree = 0, generated = 0, positions = 0;
+    double kl = 0, error = 0, worst_lse = 0;
+    for (std::string prompt : {"short", "code", "chinese", "prose"}) {
+        auto tokens = golden.values<std::int32_t>(prompt + "/tokens");
+        auto first = static_cast<std::size_t>(golden.values<std::int32_t>(prompt + "/prompt_tokens")[0]) - 1;
+        auto theirs = golden.values<std::int32_t>(prompt + "/argmax");
+        auto lse = golden.values<double>(prompt + "/ref_lse");
+        auto top_ids = golden.values<std::int32_t>(prompt + "/ref_top_ids");
+        auto top_logits = golden.values<double>(prompt + "/ref_top_logits");
+        tokens.pop_back();
+        auto p = co_await logits_of(exact, 0, tokens);
+        auto q = co_await logits_of(fast, 0, tokens);
+        for (std::size_t i = 0; i < tokens.size(); ++i) {
+            std::span<float const> reference(p.data() + i * vocabulary, vocabulary);
+            // The F32 path is the reference: transformers in double, at its sixteen highest logits.
+            double apart = 0, power = 0;
+            for (std::size_t k = 0; k < 16; ++k) {
+                auto const wanted = top_logits[i * 16 + k];
+                auto const d = reference[static_cast<std::size_t>(top_ids[i * 16 + k])] - wanted;
+                apart += d * d;
+                power += wanted * wanted;
+            }
+            error = std::max(error, apart / power);
+            worst_lse = std::max(worst_lse, std::abs(log_sum_exp(reference) - lse[i]));
+            ++positions;
+            if (i < first) continue;
+            std::span<float const> ours(q.data() + i * vocabulary, vocabulary);
+            kl += divergence(reference, ours);
+            ++generated;
+            if (argmax(ours) == theirs[i]) ++agree;
+        }
+    }
+    auto agreement = double(agree) / double(generated);
+    auto llama_kl = golden.values<double>("mean_kl_generated")[0];
+    MESSAGE("Gemma 3: F32 path's worst NMSE over " << positions << " positions " << error << "; quantised path over "
+                                                   << generated << ": top-1 agreement " << agreement << ", mean KL "
+                                                   << kl / double(generated) << " (llama.cpp " << llama_kl << ")");
+    CHECK(error <= 1e-8);
+    CHECK(worst_lse < 1e-3);
+    CHECK(agreement >= 0.95);
+    CHECK(kl / double(generated) <= 1.25 * llama_kl);
+    co_await stop(fast);
+    co_await stop(exact);
+}

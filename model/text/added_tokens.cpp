@@ -36,8 +36,7 @@ added_tokens::added_tokens(std::vector<added_token> const& tokens, std::vector<b
         auto const node = trie_.add(t.text);
         at_node_.resize(trie_.size(), -1);
         at_node_[node] = static_cast<std::int32_t>(tokens_.size());
-        tokens_.push_back(
-            {t.id, special[static_cast<std::size_t>(t.id)], t.single_word, t.strip_left, t.strip_right});
+        tokens_.push_back({t.id, special[static_cast<std::size_t>(t.id)], t.single_word, t.strip_left, t.strip_right});
     }
     at_node_.resize(trie_.size(), -1);
 }

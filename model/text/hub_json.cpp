@@ -192,7 +192,9 @@ void hub_value::unsupported(std::string const& what) const
 {
     auto const& value = as_json(value_);
     std::string text = what;
-    if (text.empty()) text = value.is_structured() ? "this kind" : value.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 64);
+    if (text.empty())
+        text = value.is_structured() ? "this kind"
+                                     : value.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 64);
     throw error(errc::unsupported, path_ + (path_.ends_with(": ") ? "" : ": ") + text);
 }
 

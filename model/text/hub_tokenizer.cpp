@@ -69,7 +69,8 @@ void become_chatglm(tokenizer_description& d, std::string const& source)
         auto const id = find_token(d, name);
         if (!id) throw error(errc::bad_file, source + ": no piece " + quote(name));
         auto& type = d.types[static_cast<std::size_t>(*id)];
-        if (type == token_type::normal) d.added.push_back({.id = static_cast<std::int32_t>(*id), .text = std::string(name)});
+        if (type == token_type::normal)
+            d.added.push_back({.id = static_cast<std::int32_t>(*id), .text = std::string(name)});
         type = token_type::control;
         return *id;
     };
@@ -281,6 +282,15 @@ tokenizer_description read_tokenizer(fs::path const& directory)
         if (!out.eos && !out.ends.empty()) out.eos = out.ends.front();
     }
     return out;
+}
+
+void pad_vocabulary(tokenizer_description& to, std::size_t size)
+{
+    if (to.tokens.size() >= size) return;
+    to.tokens.resize(size);
+    to.types.resize(size, token_type::unused);
+    if (auto* model = std::get_if<sentencepiece_bpe_model>(&to.model)) model->scores.resize(size);
+    if (auto* model = std::get_if<unigram_model>(&to.model)) model->scores.resize(size);
 }
 
 } // namespace plait

@@ -2,6 +2,7 @@
 
 #include <plait/model/text/tokenizer_description.hpp>
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -26,5 +27,9 @@ tokenizer_description read_tokenizer(std::filesystem::path const& directory);
 /// Errors, naming the field: errc::bad_file where it is not JSON, nests deeper than 64, lacks a field or has one of the
 /// wrong type; errc::unsupported for other kinds, by name, and for dropout and continuing_subword_prefix.
 tokenizer_description parse_tokenizer_json(std::string_view json, std::string const& source = "tokenizer.json");
+
+/// Adds tokens that stand for nothing, so that there are `size` of them: embeddings often have more rows than the
+/// tokenizer has tokens. Does nothing where it has as many or more.
+void pad_vocabulary(tokenizer_description& to, std::size_t size);
 
 } // namespace plait

@@ -112,10 +112,8 @@ public:
             check_length(i);
             tokens.push_back({text, static_cast<std::int32_t>(i), score});
         }
-        unigram::settings how{.least = least,
-                              .unknown = unknown(),
-                              .bytes = bytes_,
-                              .single_precision = model.single_precision};
+        unigram::settings how{
+            .least = least, .unknown = unknown(), .bytes = bytes_, .single_precision = model.single_precision};
         if (!model.byte_fallback) how.bytes.fill(-1);
         return {unigram(tokens, how), false};
     }
@@ -141,8 +139,8 @@ private:
     void check(std::vector<Score> const& scores) const
     {
         if (scores.size() != source_.tokens.size()) {
-            bad(source_.fields.scores, std::to_string(scores.size()) + " entries for " +
-                                           std::to_string(source_.tokens.size()) + " tokens");
+            bad(source_.fields.scores,
+                std::to_string(scores.size()) + " entries for " + std::to_string(source_.tokens.size()) + " tokens");
         }
         for (std::size_t i = 0; i < scores.size(); ++i) {
             if (!std::isfinite(scores[i]) || std::abs(scores[i]) > Score{1e30f}) {

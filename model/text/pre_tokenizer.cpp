@@ -14,8 +14,7 @@
 namespace plait {
 
 // OpenAI, GPT-2 (encoder.py).
-constexpr std::string_view gpt2 =
-    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+constexpr std::string_view gpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 std::string_view const gpt2_expression = gpt2;
 
 namespace {
@@ -246,7 +245,8 @@ pre_tokenizer_rule find_pre_tokenizer_rule(std::string_view name)
     pre_tokenizer_rule out{found->name, {}, found->whole_pieces_first, found->adds_bos};
     out.cuts.reserve(found->stages.size());
     for (std::size_t i = 0; i < found->stages.size(); ++i)
-        out.cuts.emplace_back(cut::regex{.pattern = std::string(found->stages[i]), .spelled = i >= found->spelled_from});
+        out.cuts.emplace_back(
+            cut::regex{.pattern = std::string(found->stages[i]), .spelled = i >= found->spelled_from});
     return out;
 }
 

@@ -262,8 +262,8 @@ tokenizer_description describe(sentencepiece_model const& model, std::string con
         if (p.type == token_type::user_defined) symbols->add(p.text);
     }
     if (symbols->longest() > longest_symbol) {
-        throw error(errc::unsupported, source + ": pieces: a user-defined symbol of " +
-                                           std::to_string(symbols->longest()) + " bytes");
+        throw error(errc::unsupported,
+                    source + ": pieces: a user-defined symbol of " + std::to_string(symbols->longest()) + " bytes");
     }
     normal::sentencepiece how{.map = nullptr,
                               .symbols = std::move(symbols),
@@ -272,8 +272,7 @@ tokenizer_description describe(sentencepiece_model const& model, std::string con
                               .escape_spaces = model.escape_spaces,
                               .prefix_at_end = model.space_is_suffix};
     if (!model.charsmap.empty()) {
-        how.map =
-            std::make_shared<charsmap const>(model.charsmap, source + ": normalizer_spec.precompiled_charsmap");
+        how.map = std::make_shared<charsmap const>(model.charsmap, source + ": normalizer_spec.precompiled_charsmap");
     }
     out.normalizer = {std::move(how)};
     out.spelling = {spelling::byte_fallback{}, spelling::replace{.from = "\u2581", .to = " "}};

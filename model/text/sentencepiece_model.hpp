@@ -24,7 +24,7 @@ struct sentencepiece_model {
     bool byte_fallback = false;
     bool space_is_suffix = false;
     std::int64_t unknown = 0, begin = 1, end = 2, padding = -1; ///< ids; below 0: none
-    std::string charsmap; ///< the table of the normaliser; empty: none
+    std::string charsmap;                                       ///< the table of the normaliser; empty: none
     bool add_prefix = true, remove_extra_spaces = true, escape_spaces = true;
 
     /// Reads the bytes of a file, called `source` in errors. Takes time and memory linear in their number.

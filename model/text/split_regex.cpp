@@ -175,8 +175,8 @@ private:
     std::size_t at_ = 0;
     std::string out_;
     bool in_class_ = false;
-    std::size_t class_ = 0;                 // where the members of the open class begin in out_
-    std::size_t atom_ = std::string::npos;  // where the last thing that can be repeated begins in out_
+    std::size_t class_ = 0;                // where the members of the open class begin in out_
+    std::size_t atom_ = std::string::npos; // where the last thing that can be repeated begins in out_
     std::vector<std::size_t> groups_;
 };
 

@@ -136,7 +136,7 @@ public:
     normalizer normal;
     pre_tokenizer cuts;
     token_model model;
-    std::vector<std::string> whole_texts; // see whole
+    std::vector<std::string> whole_texts;                     // see whole
     std::unordered_map<std::string_view, std::int32_t> whole; // pieces that are tokens, where the model prefers those
 };
 
@@ -244,8 +244,8 @@ void tokenizer::read_special(tokenizer_description const& source)
 {
     auto const check = [&](std::int64_t id) {
         if (id < 0 || static_cast<std::uint64_t>(id) >= size()) {
-            bad(source.fields.tokens, "special token " + std::to_string(id) + " is not in a vocabulary of " +
-                                          std::to_string(size()));
+            bad(source.fields.tokens,
+                "special token " + std::to_string(id) + " is not in a vocabulary of " + std::to_string(size()));
         }
         return static_cast<std::int32_t>(id);
     };
@@ -293,8 +293,8 @@ void tokenizer::read_added(tokenizer_description const& source)
     };
     for (auto token : source.added) {
         if (token.id < 0 || static_cast<std::size_t>(token.id) >= size()) {
-            bad(source.fields.added, "token " + std::to_string(token.id) + " is not in a vocabulary of " +
-                                         std::to_string(size()));
+            bad(source.fields.added,
+                "token " + std::to_string(token.id) + " is not in a vocabulary of " + std::to_string(size()));
         }
         listed[static_cast<std::size_t>(token.id)] = true;
         if (token.normalized && !source.added_are_normal) token.text = engine_->normal.apply(token.text);

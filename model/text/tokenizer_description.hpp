@@ -52,8 +52,8 @@ struct replace {
 struct table {
     std::shared_ptr<charsmap const> map;
 };
-/// What a SentencePiece model does: its table (may be null) at the longest match, but not inside its own symbols (may be
-/// null), spaces at the ends and repeated ones left out, one space put in front, spaces written as U+2581. Source:
+/// What a SentencePiece model does: its table (may be null) at the longest match, but not inside its own symbols (may
+/// be null), spaces at the ends and repeated ones left out, one space put in front, spaces written as U+2581. Source:
 /// sentencepiece's normalizer.cc.
 struct sentencepiece {
     std::shared_ptr<charsmap const> map;
@@ -139,9 +139,9 @@ struct bpe_model {
     std::vector<std::pair<std::string, std::string>> merges; ///< the texts of two tokens
     bool whole_pieces_first = false; ///< a piece that is a token is that token, whatever the merges say
     // For characters:
-    bool byte_fallback = false;      ///< a character without a token is written with byte tokens
-    bool fuse_unknown = false;       ///< unknown characters side by side are one unknown token
-    std::string end_of_word;         ///< put after the last character of a piece
+    bool byte_fallback = false; ///< a character without a token is written with byte tokens
+    bool fuse_unknown = false;  ///< unknown characters side by side are one unknown token
+    std::string end_of_word;    ///< put after the last character of a piece
 };
 
 /// Byte-pair encoding as SentencePiece does it: of the neighbours that make a token the best-scored join first.

@@ -58,10 +58,8 @@ std::string base64_bytes(hub_value const& value)
 cut::behaviour read_behaviour(hub_value const& value)
 {
     constexpr std::pair<std::string_view, cut::behaviour> names[] = {
-        {"Isolated", cut::behaviour::isolated},
-        {"Removed", cut::behaviour::removed},
-        {"Contiguous", cut::behaviour::contiguous},
-        {"MergedWithPrevious", cut::behaviour::merged_previous},
+        {"Isolated", cut::behaviour::isolated},          {"Removed", cut::behaviour::removed},
+        {"Contiguous", cut::behaviour::contiguous},      {"MergedWithPrevious", cut::behaviour::merged_previous},
         {"MergedWithNext", cut::behaviour::merged_next},
     };
     for (auto const& [name, how] : names) {
@@ -252,8 +250,8 @@ private:
         } else if (kind == "Replace") {
             bool is_regex = false;
             auto text = pattern(n.at("pattern"), is_regex);
-            steps.emplace_back(normal::replace{
-                .pattern = std::move(text), .is_regex = is_regex, .with = short_text(n.at("content"))});
+            steps.emplace_back(
+                normal::replace{.pattern = std::move(text), .is_regex = is_regex, .with = short_text(n.at("content"))});
         } else if (kind == "Precompiled") {
             auto const map = n.at("precompiled_charsmap");
             steps.emplace_back(normal::table{std::make_shared<charsmap const>(base64_bytes(map), map.path())});
@@ -385,8 +383,7 @@ private:
             if (is_regex) d.at("pattern").unsupported("a regular expression");
             steps.emplace_back(spelling::replace{.from = std::move(text), .to = short_text(d.at("content"))});
         } else if (kind == "BPEDecoder") {
-            steps.emplace_back(
-                spelling::suffix{.from = d.has("suffix") ? d.at("suffix").text() : "</w>", .to = " "});
+            steps.emplace_back(spelling::suffix{.from = d.has("suffix") ? d.at("suffix").text() : "</w>", .to = " "});
             out_.strip_back = " ";
         } else {
             d.unsupported("type " + quote(kind));
@@ -427,9 +424,8 @@ private:
             }
             auto const name = part.at("SpecialToken").at("id");
             auto const token = p.at("special_tokens").at(name.text());
-            token.at("ids").for_each([&](hub_value const& value) {
-                (text ? out_.after : out_.before).push_back(id(value));
-            });
+            token.at("ids").for_each(
+                [&](hub_value const& value) { (text ? out_.after : out_.before).push_back(id(value)); });
         });
     }
 

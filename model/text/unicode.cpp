@@ -128,8 +128,8 @@ std::string to_form(std::string_view text, form how)
     if (text.size() >= std::size_t{1} << 29) throw error(errc::invalid_argument, "text: 512 MiB or more");
     if (is_inert(text, how)) return std::string(text);
     bool const compatible = how == form::nfkc || how == form::nfkd;
-    auto const options = static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | UTF8PROC_STABLE |
-                                                        (compatible ? UTF8PROC_COMPAT : 0));
+    auto const options =
+        static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | UTF8PROC_STABLE | (compatible ? UTF8PROC_COMPAT : 0));
     std::vector<utf8proc_int32_t> scalars;
     scalars.reserve(text.size());
     std::array<utf8proc_int32_t, 32> parts{}; // the longest decomposition has 18

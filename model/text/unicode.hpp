@@ -8,12 +8,12 @@
 namespace plait::unicode {
 
 /// Properties of a scalar value, by the tables of utf8proc (Unicode 15 in Debian 12).
-bool is_white_space(char32_t c) noexcept;      ///< White_Space
-bool is_mark(char32_t c) noexcept;             ///< general category M
-bool is_nonspacing_mark(char32_t c) noexcept;  ///< general category Mn
-bool is_other(char32_t c) noexcept;            ///< general categories Cc, Cf and Co: control, format, private
-bool is_word(char32_t c) noexcept;             ///< \w of Unicode Technical Standard 18: letters, marks, digits, `_`, …
-bool is_han(char32_t c) noexcept;              ///< the blocks of CJK ideographs that BERT puts spaces around
+bool is_white_space(char32_t c) noexcept;     ///< White_Space
+bool is_mark(char32_t c) noexcept;            ///< general category M
+bool is_nonspacing_mark(char32_t c) noexcept; ///< general category Mn
+bool is_other(char32_t c) noexcept;           ///< general categories Cc, Cf and Co: control, format, private
+bool is_word(char32_t c) noexcept;            ///< \w of Unicode Technical Standard 18: letters, marks, digits, `_`, …
+bool is_han(char32_t c) noexcept;             ///< the blocks of CJK ideographs that BERT puts spaces around
 
 /// Appends the lower case of `c`, without context, to `out`.
 void append_lower(std::string& out, char32_t c);

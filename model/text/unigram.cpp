@@ -30,9 +30,8 @@ void unigram::encode(std::string_view piece, std::vector<std::int32_t>& out, scr
     constexpr double unknown_penalty = 10;
     auto& nodes = memory.nodes_;
     nodes.assign(piece.size() + 1, {0, none, -1});
-    double const unknown_score = how_.single_precision
-                                     ? static_cast<double>(static_cast<float>(how_.least) - 10.0f)
-                                     : how_.least - unknown_penalty;
+    double const unknown_score = how_.single_precision ? static_cast<double>(static_cast<float>(how_.least) - 10.0f)
+                                                       : how_.least - unknown_penalty;
     auto const offer = [&](std::size_t end, double score, std::int32_t token, std::size_t begin) {
         auto& node = nodes[end];
         if (how_.single_precision) score = static_cast<double>(static_cast<float>(score));

@@ -39,7 +39,7 @@ private:
 
     byte_trie trie_;
     std::array<byte_trie::index, 256> first_{};
-    std::vector<std::int32_t> token_;   // by node: into ids_ and scores_, or -1
+    std::vector<std::int32_t> token_; // by node: into ids_ and scores_, or -1
     std::vector<std::int32_t> ids_;
     std::vector<double> scores_;
     settings how_;

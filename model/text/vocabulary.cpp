@@ -57,7 +57,7 @@ public:
         throw error(errc::unsupported, prefix + "model: " + quote(source_.model));
     }
 
-    bool adds_bos = false, adds_eos = false;        // where the file does not say
+    bool adds_bos = false, adds_eos = false;       // where the file does not say
     std::optional<std::int64_t> bos, eos, unknown; // the same
 
 private:
@@ -130,16 +130,12 @@ private:
         out_.normalizer = {normal::bert{}};
         out_.cuts = {cut::regex{.pattern = R"(\s+)", .how = cut::behaviour::removed},
                      cut::regex{.pattern = R"([\p{P}$+<=>^`|~])"}};
-        out_.model = bpe_model{
-            .from = bpe_model::symbols::characters, .merges = merges(), .end_of_word = "</w>"};
+        out_.model = bpe_model{.from = bpe_model::symbols::characters, .merges = merges(), .end_of_word = "</w>"};
         out_.spelling = {spelling::suffix{.from = "</w>", .to = " "}};
         out_.strip_back = " ";
     }
 
-    void spell_spaces()
-    {
-        out_.spelling = {spelling::byte_fallback{}, spelling::replace{.from = "\u2581", .to = " "}};
-    }
+    void spell_spaces() { out_.spelling = {spelling::byte_fallback{}, spelling::replace{.from = "\u2581", .to = " "}}; }
 
     std::vector<float> scores() const
     {
@@ -247,8 +243,7 @@ tokenizer_description describe(vocabulary const& source)
     out.eos = check("eos_token_id", source.eos);
     out.unknown = check("unknown_token_id", source.unknown);
     check("padding_token_id", source.padding);
-    for (auto const& id :
-         {check("eot_token_id", source.end_of_turn), check("eom_token_id", source.end_of_message)}) {
+    for (auto const& id : {check("eot_token_id", source.end_of_turn), check("eom_token_id", source.end_of_message)}) {
         if (id) out.ends.push_back(*id);
     }
 

@@ -13,8 +13,8 @@ class gguf_file;
 
 /// A tokenizer as a GGUF file holds it. Not checked: describe() and the constructor of tokenizer do that.
 struct vocabulary {
-    /// The algorithm: "gpt2" is byte-level BPE, "llama" SentencePiece's BPE, "t5" SentencePiece's unigram model, "gemma4"
-    /// BPE of characters with merges; "gpt1" is plait's own name for that of GPT-1.
+    /// The algorithm: "gpt2" is byte-level BPE, "llama" SentencePiece's BPE, "t5" SentencePiece's unigram model,
+    /// "gemma4" BPE of characters with merges; "gpt1" is plait's own name for that of GPT-1.
     std::string model;
     std::string pre;                      ///< for "gpt2" the rule of pre_tokenizer; empty is "default"
     std::string architecture;             ///< of the model that the file holds
