@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes tests/data/tokenizer/kinds/: small tokenizers of every kind, and what their own libraries make of 10,000 texts.
 
-    python3 make_tokenizer_kinds.py OUT_DIR
+    python3 make_tokenizer_kinds.py OUT_DIR [GGUF_DIR]
 
 Each folder of OUT_DIR is a small tokenizer, trained here, in the layout of a model directory: `tokenizer.json` set up
 as the published files of one family (Hugging Face's tokenizers), or a SentencePiece model. kinds.json has
@@ -10,14 +10,19 @@ fragments   what texts are made of
 kinds       for each folder "samples": [text number, ids, decoded text], and "blocks": the FNV-1a hash (see below) of
             the ids of texts 0 to 99, 100 to 199, ...; "peer" is the library that gave them
 
+published   for each vocabulary of GGUF_DIR (vocabulary-only files of llama.cpp's models folder) the same "blocks", of the
+            same texts, without control tokens; the peer is given the content of the file
+
 Text number n is made of fragments by splitmix64 with the seed n: first how many (the number modulo 24), then each one
 (modulo the number of fragments). The hash is over little-endian 32-bit words: for each text the number of its ids, then
 the ids. What "without" lists is left out of the texts. Where "adds" is set the ids are those with the special tokens that the tokenizer adds. The texts have only
 characters that Unicode 9 knew: the libraries' tables are of different age.
 
-Needs: tokenizers, sentencepiece, protobuf. Nothing is random but from fixed seeds.
+Needs: tokenizers, sentencepiece, protobuf; gguf for GGUF_DIR. Nothing is random but from fixed seeds, except
+that the trainer numbers the characters of gpt1 anew in every run: its folder and its ids belong together.
 """
 
+import collections
 import io
 import json
 import sys
@@ -82,6 +87,12 @@ BYTES = [f"<0x{b:02X}>" for b in range(256)]
 SPECIAL = ["<unk>", "<s>", "</s>"]
 
 
+def alphabet(corpus, size):
+    """The commonest characters; the trainer's own choice between equals differs from run to run."""
+    counts = collections.Counter("".join(corpus).replace(" ", MARK))
+    return sorted(sorted(counts, key=lambda c: (-counts[c], c))[:size])
+
+
 def added(*names, **flags):
     return [AddedToken(n, **{"normalized": False, "special": True, **flags}) for n in names]
 
@@ -102,7 +113,8 @@ def trained_characters(size=700, special=SPECIAL):
     t = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
     t.pre_tokenizer = pre_tokenizers.Metaspace()
     t.train_from_iterator(LATIN, trainers.BpeTrainer(
-        vocab_size=size, special_tokens=special + BYTES, show_progress=False, limit_alphabet=120))
+        vocab_size=size, special_tokens=special + BYTES, show_progress=False,
+        initial_alphabet=alphabet(LATIN, 120), limit_alphabet=120))
     data = json.loads(t.to_str())
     data["added_tokens"] = [a for a in data["added_tokens"] if a["content"] in special]
     data["pre_tokenizer"] = None
@@ -212,7 +224,9 @@ def gpt1():
     t.normalizer = normalizers.BertNormalizer(lowercase=True)
     t.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     t.train_from_iterator(CORPUS, trainers.BpeTrainer(vocab_size=700, special_tokens=["<unk>"], show_progress=False,
-                                                      end_of_word_suffix="</w>", limit_alphabet=150))
+                                                      end_of_word_suffix="</w>",
+                                                      initial_alphabet=alphabet([c.lower() for c in CORPUS], 150),
+                                                      limit_alphabet=150))
     t.decoder = decoders.BPEDecoder(suffix="</w>")
     return t
 
@@ -349,7 +363,48 @@ def golden(encode, decode, peer, without=(), **extra):
     return {"peer": peer, **extra, "samples": samples, "blocks": blocks}
 
 
-def main(out_dir):
+NORMAL, CONTROL, USER_DEFINED, BYTE = 1, 3, 4, 6
+
+
+def published(folder):
+    import gguf
+    from sentencepiece import sentencepiece_model_pb2 as pb
+
+    split = lambda pattern: pre_tokenizers.Split(Regex(pattern), "isolated")
+    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    digits = pre_tokenizers.Digits(individual_digits=True)
+    rules = {"gpt-2": byte_level, "gpt-neox": byte_level, "mpt": byte_level,
+             "refact": pre_tokenizers.Sequence([digits, byte_level]),
+             "deepseek-coder": pre_tokenizers.Sequence([
+                 split("[\r\n]"), split(r"\s?\p{L}+"), split(r"\s?\p{P}+"), split("[一-龥ࠀ-一가-퟿]+"), digits,
+                 pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]),
+             "llama-spm": None, "baichuan": None}
+    out = {}
+    for name, rule in rules.items():
+        reader = gguf.GGUFReader(Path(folder) / f"{name}.gguf")
+        field = lambda key: reader.get_field("tokenizer.ggml." + key).contents()
+        tokens, types = field("tokens"), field("token_type")
+        if rule:
+            t = Tokenizer(models.BPE(vocab={text: i for i, text in enumerate(tokens)},
+                                     merges=[tuple(m.split(" ")) for m in field("merges")]))
+            t.pre_tokenizer = rule
+            t.add_tokens(added(*[text for text, kind in zip(tokens, types) if kind == USER_DEFINED], special=False))
+            encode, peer = lambda s: t.encode(s).ids, "tokenizers " + tokenizers.__version__
+        else:
+            model = pb.ModelProto()
+            for piece, score, kind in zip(tokens, field("scores"), types):
+                model.pieces.add(piece=piece, score=score, type=kind)
+            model.trainer_spec.model_type, model.trainer_spec.byte_fallback = 2, True
+            model.trainer_spec.vocab_size = len(tokens)
+            model.normalizer_spec.name, model.normalizer_spec.remove_extra_whitespaces = "identity", False
+            sp = sentencepiece.SentencePieceProcessor(model_proto=model.SerializeToString())
+            encode, peer = sp.encode, "sentencepiece " + sentencepiece.__version__
+        value = golden(encode, lambda ids: "", peer)
+        out[name] = {"peer": peer, "blocks": value["blocks"]}
+    return out
+
+
+def main(out_dir, gguf_dir=None):
     out_dir = Path(out_dir)
     kinds = {}
     for name, make in HUB.items():
@@ -376,11 +431,14 @@ def main(out_dir):
     compact = lambda v: json.dumps(v, ensure_ascii=True, separators=(",", ":"))
     lines = [f'"fragments":{compact(FRAGMENTS)}', f'"texts":{TEXTS}', f'"block":{BLOCK}', '"kinds":{\n' + ",\n".join(
         f"{compact(k)}:{compact(v)}" for k, v in kinds.items()) + "\n}"]
+    if gguf_dir:
+        lines.append('"published":{\n' + ",\n".join(
+            f"{compact(k)}:{compact(v)}" for k, v in published(gguf_dir).items()) + "\n}")
     (out_dir / "kinds.json").write_text("{\n" + ",\n".join(lines) + "\n}\n", newline="\n")
     print(sum(f.stat().st_size for f in out_dir.rglob("*") if f.is_file()), "bytes")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
-    main(sys.argv[1])
+    main(*sys.argv[1:])
