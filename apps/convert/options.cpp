@@ -11,15 +11,17 @@ namespace {
 
 constexpr auto notes =
     R"(IN is a GGUF file, the first of several, or a Hugging Face folder; OUT is the GGUF file to write, which replaces one
-that is there only when it is whole and has been read back. Vectors stay in F32.
+that is there only when it is whole and has been read back. Vectors stay in F32, and a matrix whose rows do not
+fit the blocks of a quantised type becomes F16.
 
 Exit status:
   0  done
   1  a file or the memory failed
   2  the command line is wrong)";
 
-std::map<std::string, std::optional<ggml_type>> const types{
-    {"keep", std::nullopt}, {"f32", ggml_type::f32}, {"f16", ggml_type::f16}, {"bf16", ggml_type::bf16}};
+std::map<std::string, std::optional<ggml_type>> const types{{"keep", std::nullopt},    {"f32", ggml_type::f32},
+                                                            {"f16", ggml_type::f16},   {"bf16", ggml_type::bf16},
+                                                            {"q8_0", ggml_type::q8_0}, {"q4_1", ggml_type::q4_1}};
 
 } // namespace
 

@@ -46,8 +46,7 @@ public:
     row_source(tensor_source const& files, planned_tensor const& of)
         : files_(files)
         , of_(of)
-        , vector_(of.dims.size() == 1)
-        , cols_(vector_ ? 1 : of.dims.front())
+        , cols_(of.vector ? 1 : of.dims.front())
     {
     }
 
@@ -153,7 +152,6 @@ private:
 
     tensor_source const& files_;
     planned_tensor const& of_;
-    bool vector_;
     std::int64_t cols_;
     row_codec codec_;
     std::vector<std::byte> buffer_;
@@ -163,10 +161,9 @@ private:
 /// The type that a planned tensor gets.
 ggml_type type_of(tensor_source const& files, planned_tensor const& tensor, std::optional<ggml_type> asked)
 {
-    if (!tensor.values.empty()) return ggml_type::f32;
+    if (tensor.vector) return ggml_type::f32;
     auto const stored = row_source(files, tensor).type();
     if (tensor.as_it_is) return *stored;
-    if (tensor.dims.size() == 1) return ggml_type::f32;
     if (!asked) return stored.value_or(ggml_type::f32);
     return tensor.dims.front() % layout(*asked).block == 0 ? *asked : ggml_type::f16;
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 namespace plait {
@@ -17,13 +18,37 @@ struct gguf_form {
     std::string_view hf_architecture;
     std::string_view architecture;
     rope_style rope = rope_style::halves;
-    bool fused_qkv = false;     ///< attn_qkv: queries, keys, values
-    bool fused_gate_up = false; ///< ffn_up: gate, up
+    bool fused_qkv = false;       ///< attn_qkv: queries, keys, values
+    bool fused_gate_up = false;   ///< ffn_up: gate, up
+    bool embedding_scale = false; ///< is a key; otherwise it follows from the family
+    bool logit_scale = false;     ///< is a key
+    bool logit_divisor = false;   ///< the same key, what logits are divided by
+    bool parallel = false;        ///< is a key
 };
 
+constexpr auto pairs = rope_style::pairs;
 constexpr std::array forms{
-    gguf_form{.hf_architecture = "LlamaForCausalLM", .architecture = "llama", .rope = rope_style::pairs},
-    gguf_form{.hf_architecture = "MistralForCausalLM", .architecture = "llama", .rope = rope_style::pairs},
+    gguf_form{.hf_architecture = "LlamaForCausalLM", .architecture = "llama", .rope = pairs},
+    gguf_form{.hf_architecture = "MistralForCausalLM", .architecture = "llama", .rope = pairs},
+    gguf_form{.hf_architecture = "SmolLM3ForCausalLM", .architecture = "smollm3", .rope = pairs},
+    gguf_form{.hf_architecture = "GraniteForCausalLM",
+              .architecture = "granite",
+              .rope = pairs,
+              .embedding_scale = true,
+              .logit_divisor = true},
+    gguf_form{.hf_architecture = "Qwen2ForCausalLM", .architecture = "qwen2"},
+    gguf_form{.hf_architecture = "Qwen3ForCausalLM", .architecture = "qwen3"},
+    gguf_form{.hf_architecture = "GemmaForCausalLM", .architecture = "gemma"},
+    gguf_form{.hf_architecture = "Gemma2ForCausalLM", .architecture = "gemma2"},
+    gguf_form{.hf_architecture = "Gemma3ForCausalLM", .architecture = "gemma3"},
+    gguf_form{.hf_architecture = "Olmo2ForCausalLM", .architecture = "olmo2"},
+    gguf_form{.hf_architecture = "Phi3ForCausalLM", .architecture = "phi3", .fused_qkv = true, .fused_gate_up = true},
+    gguf_form{.hf_architecture = "GPT2LMHeadModel", .architecture = "gpt2", .fused_qkv = true},
+    gguf_form{.hf_architecture = "GPTNeoXForCausalLM", .architecture = "gptneox", .fused_qkv = true, .parallel = true},
+    gguf_form{.hf_architecture = "CohereForCausalLM", .architecture = "command-r", .rope = pairs, .logit_scale = true},
+    gguf_form{.hf_architecture = "Cohere2ForCausalLM", .architecture = "cohere2", .rope = pairs, .logit_scale = true},
+    gguf_form{.hf_architecture = "GlmForCausalLM", .architecture = "chatglm", .rope = pairs, .fused_gate_up = true},
+    gguf_form{.hf_architecture = "Glm4ForCausalLM", .architecture = "glm4", .rope = pairs, .fused_gate_up = true},
 };
 
 gguf_form const& form_of(hf_directory const& folder)
@@ -79,7 +104,6 @@ private:
         auto const& spec = model_.spec;
         for (auto const& layer : spec.layers) {
             if (layer.ffn.experts.count > 0) refuse("a mixture of experts");
-            if (layer.parallel) refuse("a layer whose sublayers are side by side");
             auto const& a = layer.attention;
             if (a.heads != first().attention.heads || a.kv_heads != first().attention.kv_heads)
                 refuse("a model whose layers differ in heads");
@@ -111,19 +135,49 @@ private:
         if (window > 0) set("attention.sliding_window", window);
         if (a.soft_cap > 0) set("attn_logit_softcapping", a.soft_cap);
         if (spec.logit_cap > 0) set("final_logit_softcapping", spec.logit_cap);
-        if (spec.embedding_scale != 1) set("embedding_scale", spec.embedding_scale);
+        if (form_.embedding_scale) set("embedding_scale", spec.embedding_scale);
+        if (first().output_scale != 1) set("residual_scale", first().output_scale);
+        if (form_.logit_scale) set("logit_scale", spec.logit_scale);
+        if (form_.logit_divisor) set("logit_scale", 1 / spec.logit_scale);
+        if (form_.parallel)
+            plan_.keys.set(std::string(form_.architecture) + ".use_parallel_residual", first().parallel);
         set("vocab_size", spec.vocabulary);
         if (!folder_.chat_template().empty()) plan_.keys.set("tokenizer.chat_template", folder_.chat_template());
     }
 
     void set_rope()
     {
-        auto const& rope = first().attention.rope;
-        if (rope.style == rope_style::none) return;
+        // Of the layers that see all, where only they are stretched, or of the only ones that turn.
+        rope_spec const* all = nullptr;
+        rope_spec const* windowed = nullptr;
+        for (auto const& layer : model_.spec.layers) {
+            auto const& a = layer.attention;
+            if (a.rope.style != rope_style::none) (a.window > 0 ? windowed : all) = &a.rope;
+        }
+        if (all == nullptr) std::swap(all, windowed);
+        if (all == nullptr) return;
+        auto const& rope = *all;
         set("rope.dimension_count", rope.dims);
         set("rope.freq_base", rope.base);
+        if (windowed != nullptr && windowed->base != rope.base) set("rope.freq_base_swa", windowed->base);
+        set_scaling(rope);
+    }
+
+    void set_scaling(rope_spec const& rope)
+    {
         auto const scaling = folder_.config().find_object("rope_parameters");
         auto const& how = scaling ? scaling : folder_.config().find_object("rope_scaling");
+        // A model with two kinds of rotation has an entry for each.
+        auto const nested = how ? how->find_object("full_attention") : std::nullopt;
+        if (nested) {
+            set_scaling(rope, nested);
+            return;
+        }
+        set_scaling(rope, how);
+    }
+
+    void set_scaling(rope_spec const& rope, std::optional<json_config> const& how)
+    {
         std::string const type = how ? how->string(how->has("rope_type") ? "rope_type" : "type", "default") : "default";
         std::string const key = std::string(form_.architecture) + ".rope.scaling.type";
         if (type == "linear") {
@@ -140,20 +194,30 @@ private:
             auto const usual = static_cast<float>(yarn_magnitude(factor));
             if (rope.magnitude != usual) set("rope.scaling.attn_factor", rope.magnitude / usual);
         } else if (!rope.long_factors.empty()) {
-            refuse("a rotation with two sets of factors");
+            set("rope.scaling.original_context_length", rope.short_context);
+            set("rope.scaling.attn_factor", rope.magnitude);
+            add_values("rope_factors_long.weight", rope.long_factors);
+            add_values("rope_factors_short.weight", rope.factors);
         } else if (!rope.factors.empty()) {
-            auto& tensor = plan_.tensors.emplace_back();
-            tensor.name = "rope_freqs.weight";
-            tensor.dims = {static_cast<std::int64_t>(rope.factors.size())};
-            tensor.values = rope.factors;
+            add_values("rope_freqs.weight", rope.factors);
         }
     }
 
-    void add(std::string name, std::vector<std::int64_t> dims, std::vector<planned_tensor::part> parts)
+    void add_values(char const* name, std::vector<float> const& values)
+    {
+        auto& tensor = plan_.tensors.emplace_back();
+        tensor.name = name;
+        tensor.dims = {static_cast<std::int64_t>(values.size())};
+        tensor.values = values;
+        tensor.vector = true;
+    }
+
+    void add(std::string name, std::vector<std::int64_t> dims, std::vector<planned_tensor::part> parts,
+             bool vector = false)
     {
         std::erase_if(parts, [](planned_tensor::part const& p) { return p.from.empty(); });
         if (parts.empty()) return;
-        plan_.tensors.push_back({std::move(name), std::move(dims), std::move(parts), {}, false});
+        plan_.tensors.push_back({std::move(name), std::move(dims), std::move(parts), {}, vector, false});
     }
 
     void add_matrix(std::string const& name, tensor_ref const& from, std::int64_t cols, std::int64_t rows)
@@ -163,7 +227,17 @@ private:
 
     void add_vector(std::string const& name, tensor_ref const& from, std::int64_t length)
     {
-        add(name, {length}, {{from, length}});
+        add(name, {length}, {{from, length}}, true);
+    }
+
+    /// Of queries or keys: one for all heads, or for each, or for all of them together.
+    void add_head_norm(std::string const& name, norm_tensors const& from, attention_spec const& a, std::int64_t heads)
+    {
+        auto const length = a.query_key_norm == head_norm::head ? a.head_dim : heads * a.head_dim;
+        auto const dims =
+            a.query_key_norm == head_norm::each_head ? std::vector{a.head_dim, heads} : std::vector{length};
+        add(name + ".weight", dims, {{from.weight, length}}, true);
+        add(name + ".bias", dims, {{from.bias, length}}, true);
     }
 
     void add_norm(std::string const& name, norm_tensors const& from, std::int64_t length)
@@ -192,12 +266,13 @@ private:
             return cols == 0 ? std::vector<std::int64_t>{all} : std::vector<std::int64_t>{cols, all};
         };
         if (form_.fused_qkv) {
-            add(prefix + "attn_qkv" + ending, dims(rows[0] + rows[1] + rows[2]), {parts.begin(), parts.end()});
+            add(prefix + "attn_qkv" + ending, dims(rows[0] + rows[1] + rows[2]), {parts.begin(), parts.end()},
+                cols == 0);
             return;
         }
         constexpr std::array names{"attn_q", "attn_k", "attn_v"};
         for (std::size_t i = 0; i < 3; ++i)
-            add(prefix + names[i] + ending, dims(rows[i]), {parts[i]});
+            add(prefix + names[i] + ending, dims(rows[i]), {parts[i]}, cols == 0);
     }
 
     void add_network(std::string const& prefix, ffn_tensors const& at, std::int64_t hidden)
@@ -225,9 +300,8 @@ private:
         add_norm(prefix + "attn_norm", at.attention_norm, width);
         add_heads(prefix, ".weight", {at.query, at.key, at.value}, a, width);
         add_heads(prefix, ".bias", {at.query_bias, at.key_bias, at.value_bias}, a, 0);
-        bool const each = a.query_key_norm == head_norm::head;
-        add_norm(prefix + "attn_q_norm", at.query_norm, each ? a.head_dim : a.query_width());
-        add_norm(prefix + "attn_k_norm", at.key_norm, each ? a.head_dim : a.kv_width());
+        add_head_norm(prefix + "attn_q_norm", at.query_norm, a, a.heads);
+        add_head_norm(prefix + "attn_k_norm", at.key_norm, a, a.kv_heads);
         add_matrix(prefix + "attn_output.weight", at.attention_output, a.query_width(), width);
         add_vector(prefix + "attn_output.bias", at.attention_output_bias, width);
         add_norm(prefix + "post_attention_norm", at.attention_output_norm, width);
@@ -241,7 +315,8 @@ private:
         auto const& spec = model_.spec;
         auto const& at = model_.tensors;
         add_matrix("token_embd.weight", at.token_embedding, spec.width, spec.vocabulary);
-        add_matrix("position_embd.weight", at.position_embedding, spec.width, spec.learned_positions);
+        add("position_embd.weight", {spec.width, spec.learned_positions},
+            {{at.position_embedding, spec.width * spec.learned_positions}}, true);
         for (std::size_t i = 0; i < spec.layers.size(); ++i)
             add_layer(i);
         add_norm("output_norm", at.output_norm, spec.width);
@@ -265,7 +340,7 @@ gguf_plan plan_of(gguf_file const& file)
         planned_tensor out;
         out.name = tensor.name;
         out.dims.assign(tensor.dims.begin(), tensor.dims.begin() + tensor.rank);
-        out.parts.push_back({std::string(tensor.name), tensor.rank == 1 ? tensor.cols() : tensor.rows()});
+        out.parts.push_back({std::string(tensor.name), tensor.rows()});
         // Vectors, and what few rows a router has, stay as they are, as in every converter.
         out.as_it_is = tensor.rank == 1 || tensor.name.find("ffn_gate_inp") != std::string_view::npos;
         plan.tensors.push_back(std::move(out));

@@ -26,9 +26,10 @@ struct planned_tensor {
     };
 
     std::string name;
-    std::vector<std::int64_t> dims; ///< columns first; of a vector one
+    std::vector<std::int64_t> dims; ///< columns first
     std::vector<part> parts;
     std::vector<float> values; ///< instead of parts: what no tensor of the model has
+    bool vector = false;       ///< rows are single values, in F32 whatever is asked for
     bool as_it_is = false;     ///< a tensor of a GGUF file that keeps its type, whatever is asked for
 };
 

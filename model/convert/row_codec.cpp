@@ -3,6 +3,7 @@
 #include <plait/actors/error.hpp>
 #include <plait/kernels/host/numbers.hpp>
 #include <plait/kernels/host/pack.hpp>
+#include <plait/kernels/host/quantise_weights.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -39,7 +40,9 @@ void row_codec::decode(weight_format from, std::int64_t rows, std::int64_t cols,
 
 bool row_codec::can_encode(ggml_type to) noexcept
 {
-    return to == ggml_type::f32 || to == ggml_type::f16 || to == ggml_type::bf16;
+    auto const format = computable(to);
+    return to == ggml_type::f32 || to == ggml_type::f16 || to == ggml_type::bf16 ||
+           (format && host::can_quantise_to(*format));
 }
 
 std::size_t row_codec::row_bytes(ggml_type to, std::int64_t cols) noexcept
@@ -48,7 +51,7 @@ std::size_t row_codec::row_bytes(ggml_type to, std::int64_t cols) noexcept
     return static_cast<std::size_t>(cols) / how.block * how.bytes;
 }
 
-void row_codec::encode(ggml_type to, std::int64_t, std::span<float const> values, std::byte* out)
+void row_codec::encode(ggml_type to, std::int64_t cols, std::span<float const> values, std::byte* out)
 {
     if (to == ggml_type::f32)
         std::memcpy(out, values.data(), values.size_bytes());
@@ -56,6 +59,9 @@ void row_codec::encode(ggml_type to, std::int64_t, std::span<float const> values
         convert<std::uint16_t>(values, out, [](float v) { return host::f32_to_f16(v); });
     else if (to == ggml_type::bf16)
         convert<std::uint16_t>(values, out, [](float v) { return host::f32_to_bf16(v); });
+    else if (can_encode(to))
+        for (std::size_t at = 0; at < values.size(); at += static_cast<std::size_t>(cols), out += row_bytes(to, cols))
+            host::quantise_weights(*computable(to), cols, values.data() + at, out);
     else
         throw error(errc::invalid_argument, "type: " + std::string(layout(to).name) + " is not written");
 }
