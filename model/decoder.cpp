@@ -12,10 +12,6 @@ namespace {
 /// The widest head that the attention operation takes.
 constexpr std::int64_t most_head_dim = 512;
 
-// Of activation_kind::swiglu_clamped.
-constexpr float clamped_alpha = 1.702f;
-constexpr float clamped_limit = 7.0f;
-
 /// The widest that each activation gets over the layers.
 struct widths {
     std::int64_t width = 0, qkv = 0, heads = 0, hidden = 0, vocabulary = 0;
@@ -571,8 +567,8 @@ activation_view decoder::pass::hidden(ffn_spec const& ffn, std::int64_t features
     auto inner = only(first_rows(s.gated, input.rows, features), read_by(w.down));
     auto function = function_of(ffn.activation);
     if (ffn.gated)
-        on.gated(f, {w.gate_up, only(input, read_by(w.gate_up)), inner, function, w.gate_bias, w.up_bias, clamped_alpha,
-                     clamped_limit});
+        on.gated(f, {w.gate_up, only(input, read_by(w.gate_up)), inner, function, w.gate_bias, w.up_bias, ffn.alpha,
+                     ffn.limit});
     else
         on.activated(f, {w.up, only(input, read_by(w.up)), w.up_bias, inner, function});
     return inner;
@@ -594,7 +590,8 @@ task<> decoder::pass::feed_forward(std::size_t layer, activation_view input)
 /// divided among the summands, and so among the ranks, in their order.
 task<> decoder::pass::mix_experts(std::size_t layer, activation_view input)
 {
-    auto const& how = spec(layer).ffn.experts;
+    auto const& ffn = spec(layer).ffn;
+    auto const& how = ffn.experts;
     auto const& w = weights(layer);
     auto const& e = w.experts;
     auto rows = input.rows;
@@ -620,11 +617,11 @@ task<> decoder::pass::mix_experts(std::size_t layer, activation_view input)
 
     auto inner = only(first_rows(s.expert_gated, rows * how.used, how.hidden), read_by(e.down));
     on.expert_gated(f, {choice, e.gate_up, e.gate_up_bytes, only(input, read_by(e.gate_up)), inner, e.gate_bias,
-                        e.up_bias, function_of(spec(layer).ffn.activation), clamped_alpha, clamped_limit});
+                        e.up_bias, function_of(ffn.activation), ffn.alpha, ffn.limit});
     on.expert_product(f, {choice, e.down, e.down_bytes, inner, e.down_bias, s.expert_out});
 
     activation_view shared;
-    if (how.shared_hidden > 0) shared = hidden(spec(layer).ffn, how.shared_hidden, w.ffn, input);
+    if (how.shared_hidden > 0) shared = hidden(ffn, how.shared_hidden, w.ffn, input);
     auto each = choice.experts / of.part_.parts;
     choice.experts = each;
     for (std::int32_t i = 0; i < of.part_.parts; ++i) {

@@ -65,6 +65,8 @@ std::string text(ffn_spec const& ffn)
 {
     std::string out = "ffn " + (ffn.experts.count > 0 ? text(ffn.experts) : std::to_string(ffn.hidden));
     out += " " + std::string(name(ffn.activation));
+    if (ffn.activation == activation_kind::swiglu_clamped)
+        out += " (alpha " + number(ffn.alpha) + ", limit " + number(ffn.limit) + ")";
     if (ffn.gated) out += " gated";
     return out + (ffn.bias ? " with bias" : "");
 }
@@ -131,6 +133,10 @@ public:
         if (layer.parallel && layer.placement != norm_placement::pre)
             fail(field + " norm placement", std::string(name(layer.placement)) + " of a parallel layer");
         if (layer.shared_norm && !layer.parallel) fail(field + " norm", "shared by sublayers that are not parallel");
+        if (layer.ffn.activation == activation_kind::swiglu_clamped) {
+            positive(field + " ffn alpha", layer.ffn.alpha);
+            positive(field + " ffn limit", layer.ffn.limit);
+        }
         if (layer.ffn.experts.count == 0)
             size(field + " ffn hidden", layer.ffn.hidden);
         else

@@ -89,7 +89,7 @@ enum class activation_kind : std::uint8_t {
     gelu_erf,       ///< x * Phi(x)
     relu,           ///< max(x, 0)
     relu_squared,   ///< max(x, 0)^2
-    swiglu_clamped, ///< of a gate g and u: g' / (1 + exp(-1.702 g')) * (u' + 1), g' = min(g, 7), u' in -7 … 7: gpt-oss
+    swiglu_clamped, ///< of a gate g and u: g' / (1 + exp(-alpha g')) * (u' + 1), g' and u' clamped: gpt-oss
 };
 
 /// How a router turns its scores into the weights of the experts that it chooses.
@@ -120,8 +120,10 @@ struct experts_spec {
 struct ffn_spec {
     std::int64_t hidden = 0; ///< of the dense network; 0 where there are experts
     activation_kind activation = activation_kind::silu;
-    bool gated = true; ///< down(act(gate(x)) * up(x)), otherwise down(act(up(x)))
-    bool bias = false; ///< of its products
+    float alpha = 1.702f; ///< of swiglu_clamped
+    float limit = 7.0f;   ///< of swiglu_clamped
+    bool gated = true;    ///< down(act(gate(x)) * up(x)), otherwise down(act(up(x)))
+    bool bias = false;    ///< of its products
     experts_spec experts;
 
     bool operator==(ffn_spec const&) const = default;

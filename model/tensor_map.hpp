@@ -8,15 +8,16 @@
 namespace plait {
 
 /// A matrix of a model, or a vector, as part of a stored tensor. Files fuse matrices in many ways: row r of the matrix
-/// is row first + r / run * step + r % run of the tensor, or that column where it is stored the other way round. Of a
-/// vector the same goes for its values.
+/// is row first + r / run * step + r % run of the tensor, or that column where it is stored the other way round; then
+/// column c is the tensor's row first_input + c. Of a vector the same goes for its values.
 struct tensor_ref {
     std::string name; ///< in the file; empty: the model has no such tensor
     std::int64_t first = 0;
-    std::int64_t run = 0;    ///< rows that follow each other; 0: all
-    std::int64_t step = 0;   ///< from the start of a run to the next one's
-    bool transposed = false; ///< stored as inputs × outputs
-    float plus = 0;          ///< added to each value of a vector: norms that are stored less 1
+    std::int64_t run = 0;         ///< rows that follow each other; 0: all
+    std::int64_t step = 0;        ///< from the start of a run to the next one's
+    bool transposed = false;      ///< stored as inputs × outputs
+    std::int64_t first_input = 0; ///< of a transposed one: the stored row of its first input
+    float plus = 0;               ///< added to each value of a vector: norms that are stored less 1
 
     tensor_ref() = default;
     tensor_ref(std::string whole)
@@ -41,6 +42,14 @@ struct tensor_ref {
     {
         auto out = rows(first_row, count);
         out.step = every;
+        return out;
+    }
+
+    /// Of a matrix stored as inputs × outputs among others: its inputs begin at stored row `row`.
+    tensor_ref inputs_from(std::int64_t row) const
+    {
+        auto out = *this;
+        out.first_input = row;
         return out;
     }
 

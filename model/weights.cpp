@@ -356,6 +356,7 @@ model_weights::model_weights(device& where, tensor_source const& file, described
 /// each other in the file.
 void model_weights::read(tensor_source const& file, placement const& p, std::int64_t row, std::int64_t rows) const
 {
+    if (p.where.transposed) return read_transposed(file, p, row, rows);
     auto const& tensor = *p.tensor;
     auto const& from = p.from_file;
     auto wanted = host::file_row_bytes(p.from, from.cols);
@@ -366,9 +367,7 @@ void model_weights::read(tensor_source const& file, placement const& p, std::int
         auto at = from.row + row + i;
         auto count = p.where.run == 0 ? rows - i : std::min(rows - i, p.where.run - at % p.where.run);
         auto first = static_cast<std::uint64_t>(p.where.stored(at));
-        if (p.where.transposed) {
-            read_transposed(file, p, first, count, out);
-        } else if (wanted == line) {
+        if (wanted == line) {
             file.read(tensor, first * line, {out, static_cast<std::size_t>(count) * line});
         } else {
             auto skipped = host::file_row_bytes(p.from, from.col);
@@ -381,19 +380,25 @@ void model_weights::read(tensor_source const& file, placement const& p, std::int
     }
 }
 
-/// The same of `count` columns of the tensor, from `first` on, which become rows of the slice at `out`.
-void model_weights::read_transposed(tensor_source const& file, placement const& p, std::uint64_t first,
-                                    std::int64_t count, std::byte* out)
+/// The same where rows are columns of the tensor. All that lie between the first and the last one wanted are read: of
+/// interleaved matrices one is every second column.
+void model_weights::read_transposed(tensor_source const& file, placement const& p, std::int64_t row,
+                                    std::int64_t rows) const
 {
     auto const& from = p.from_file;
     auto value = host::file_row_bytes(p.from, 1);
     auto line = host::file_row_bytes(p.from, p.tensor->cols());
-    std::vector<std::byte> values(static_cast<std::size_t>(count) * value);
+    auto first = p.where.stored(from.row + row);
+    auto last = p.where.stored(from.row + row + rows - 1);
+    std::vector<std::byte> values(static_cast<std::size_t>(last - first + 1) * value);
+    auto* out = slice_.data();
     for (std::int64_t c = 0; c < from.cols; ++c) {
-        file.read(*p.tensor, static_cast<std::uint64_t>(from.col + c) * line + first * value, values);
-        for (std::int64_t r = 0; r < count; ++r)
-            std::memcpy(out + static_cast<std::size_t>(r * from.cols + c) * value,
-                        values.data() + static_cast<std::size_t>(r) * value, value);
+        auto input = static_cast<std::uint64_t>(p.where.first_input + from.col + c);
+        file.read(*p.tensor, input * line + static_cast<std::uint64_t>(first) * value, values);
+        for (std::int64_t r = 0; r < rows; ++r) {
+            auto at = static_cast<std::size_t>(p.where.stored(from.row + row + r) - first);
+            std::memcpy(out + static_cast<std::size_t>(r * from.cols + c) * value, values.data() + at * value, value);
+        }
     }
 }
 

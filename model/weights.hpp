@@ -130,8 +130,7 @@ private:
     };
     struct layout;
     void read(tensor_source const& file, placement const& p, std::int64_t row, std::int64_t rows) const;
-    static void read_transposed(tensor_source const& file, placement const& p, std::uint64_t first, std::int64_t count,
-                                std::byte* out);
+    void read_transposed(tensor_source const& file, placement const& p, std::int64_t row, std::int64_t rows) const;
 
     buffer memory_;
     buffer slice_; ///< of the file, while loading

@@ -230,6 +230,10 @@ std::vector<twin> twins_of(described_model const& model)
         without("bias of the attention's output", [](layer_tensors& t) { t.attention_output_bias = {}; });
     if (any([](layer_spec const& l) { return l.attention.sinks; }))
         without("sinks", [](layer_tensors& t) { t.sinks = {}; });
+    if (any([](layer_spec const& l) { return l.ffn.activation == activation_kind::swiglu_clamped; })) {
+        add("clamp of the gate", [](layer_spec& l) { l.ffn.limit *= 1000; });
+        add("steepness of the gate", [](layer_spec& l) { l.ffn.alpha = 1; });
+    }
     if (any([](layer_spec const& l) { return l.ffn.bias; })) {
         without("bias of the first product", [](layer_tensors& t) { t.ffn.gate_bias = t.ffn.up_bias = {}; });
         without("bias of the second product", [](layer_tensors& t) { t.ffn.down_bias = {}; });
@@ -252,12 +256,28 @@ std::vector<twin> twins_of(described_model const& model)
     if (spec.final_norm.kind == norm_kind::none)
         whole("no norm at the end", [](model_spec& s) { s.final_norm.kind = norm_kind::layer; });
     auto const mixed = [](layer_spec const& l) { return l.ffn.experts.count > 0; };
+    auto const any_experts = [&](auto holds) {
+        return std::ranges::any_of(model.tensors.layers,
+                                   [&](layer_tensors const& t) { return std::ranges::any_of(t.experts, holds); });
+    };
     if (any(mixed)) {
         add("scoring of experts", [](layer_spec& l) {
             auto& scoring = l.ffn.experts.scoring;
             scoring = scoring == routing::sigmoid ? routing::softmax : routing::sigmoid;
         });
         add("experts of a token", [](layer_spec& l) { l.ffn.experts.used -= l.ffn.experts.count > 0 ? 1 : 0; });
+        if (any([](layer_spec const& l) { return l.ffn.experts.scoring == routing::softmax_of_chosen; }))
+            add("softmax of the chosen alone", [](layer_spec& l) { l.ffn.experts.scoring = routing::softmax; });
+        if (any([](layer_spec const& l) { return l.ffn.experts.shared_hidden > 0; }))
+            add("expert of every token", [](layer_spec& l) { l.ffn.experts.shared_hidden = 0; });
+        without("order of the experts", [](layer_tensors& t) { std::ranges::reverse(t.experts); });
+        if (any_experts([](ffn_tensors const& e) { return e.gate.step == 2; }))
+            without("features of gate and up that take turns", [](layer_tensors& t) {
+                for (auto& e : t.experts) {
+                    e.up = e.gate.rows(32, 32); // one behind the other
+                    e.gate = e.gate.rows(0, 32);
+                }
+            });
         if (any([](layer_spec const& l) { return l.ffn.experts.normalised; }))
             add("normalised weights of experts", [](layer_spec& l) { l.ffn.experts.normalised = false; });
         if (any([](layer_spec const& l) { return l.ffn.experts.scale != 1; }))

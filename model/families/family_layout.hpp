@@ -3,6 +3,7 @@
 #include <plait/model/model_spec.hpp>
 
 #include <cstdint>
+#include <optional>
 
 namespace plait {
 
@@ -31,6 +32,12 @@ struct family_layout {
     presence ffn_bias = presence::absent;
     presence head_norms = presence::absent;
     head_norm head_norms_over = head_norm::head;
+    presence sinks = presence::absent;
+    std::optional<routing> scoring{}; ///< of mixtures of experts; nothing where the family has none
+    bool normalised = false;          ///< the weights of the chosen, where the file does not say
+    presence router_bias = presence::absent;
+    presence selection_bias = presence::absent;
+    presence expert_bias = presence::absent;
 };
 
 } // namespace plait

@@ -225,7 +225,77 @@ rope_spec gguf_header::rope(family_layout const& how, std::int64_t head_dim, std
     return rope;
 }
 
-void gguf_header::name_layer(family_layout const& how, std::size_t i, layer_spec& layer, layer_tensors& at) const
+/// What the mixture of a layer is, without its tensors; of a model without one nothing. `hidden` is the size of an
+/// expert where no key says.
+experts_spec gguf_header::experts(family_layout const& how, std::int64_t hidden) const
+{
+    experts_spec e;
+    if (file_.u32(key("expert_count"), 0) == 0) return e;
+    if (!how.scoring) fail("expert_count", "mixtures of experts are not computed", errc::unsupported);
+    e.count = size("expert_count");
+    e.used = size("expert_used_count");
+    e.hidden = size_or("expert_feed_forward_length", hidden);
+    e.scoring = *how.scoring;
+    // As llama.cpp numbers them; no key, or 0, says nothing.
+    auto const gating = file_.u32(key("expert_gating_func"), 0);
+    if (gating == 2)
+        e.scoring = routing::sigmoid;
+    else if (gating == 3)
+        e.scoring = routing::softmax_of_chosen;
+    else if (gating > 3)
+        fail("expert_gating_func", std::to_string(gating) + " is not computed; 1, 2 and 3 are", errc::unsupported);
+    else if (gating == 1 && e.scoring == routing::sigmoid)
+        e.scoring = routing::softmax;
+    e.normalised = boolean_or("expert_weights_norm", how.normalised);
+    float const scale = not_negative("expert_weights_scale");
+    e.scale = scale == 0 ? 1 : scale; // writers put 0 where there is none
+    e.groups = size_or("expert_group_count", 1);
+    e.groups_used = size_or("expert_group_used_count", 1);
+    if (auto const shared = static_cast<std::int64_t>(file_.u32(key("expert_shared_count"), 0)); shared > 0)
+        e.shared_hidden = size_or("expert_shared_feed_forward_length",
+                                  checked("expert_shared_count", shared, max_dimension / e.hidden) * e.hidden);
+    return e;
+}
+
+/// The experts lie one behind the other in one tensor.
+void gguf_header::name_experts(family_layout const& how, std::size_t i, layer_spec& layer, layer_tensors& at) const
+{
+    auto& e = layer.ffn.experts;
+    auto const name = [&](std::string_view of) { return "blk." + std::to_string(i) + "." + std::string(of); };
+    at.router = name("ffn_gate_inp.weight");
+    // A file has no more experts than rows for them: nothing is reserved for a lie.
+    if (auto const rows = file_.tensor(at.router.name).rows(); rows != e.count)
+        fail("expert_count",
+             std::to_string(e.count) + " experts, but '" + at.router.name + "' has " + std::to_string(rows) + " rows");
+    e.router_bias = there(how.router_bias, name("ffn_gate_inp.bias"));
+    if (e.router_bias) at.router_bias = name("ffn_gate_inp.bias");
+    e.selection_bias = there(how.selection_bias, name("exp_probs_b.bias"));
+    if (e.selection_bias) at.selection_bias = name("exp_probs_b.bias");
+    e.bias = there(how.expert_bias, name("ffn_up_exps.bias"));
+    auto const width = size("embedding_length");
+    for (std::int64_t expert = 0; expert < e.count; ++expert) {
+        auto const part = [&](char const* of, std::int64_t rows) {
+            return tensor_ref(name(of)).rows(expert * rows, rows);
+        };
+        ffn_tensors network;
+        network.gate = part("ffn_gate_exps.weight", e.hidden);
+        network.up = part("ffn_up_exps.weight", e.hidden);
+        network.down = part("ffn_down_exps.weight", width);
+        if (e.bias) {
+            network.gate_bias = part("ffn_gate_exps.bias", e.hidden);
+            network.up_bias = part("ffn_up_exps.bias", e.hidden);
+            network.down_bias = part("ffn_down_exps.bias", width);
+        }
+        at.experts.push_back(std::move(network));
+    }
+    if (e.shared_hidden == 0) return;
+    at.ffn.gate = name("ffn_gate_shexp.weight");
+    at.ffn.up = name("ffn_up_shexp.weight");
+    at.ffn.down = name("ffn_down_shexp.weight");
+}
+
+void gguf_header::name_layer(family_layout const& how, gguf_names const& names, std::size_t i, layer_spec& layer,
+                             layer_tensors& at) const
 {
     auto const name = [&](std::string_view of, std::size_t l) {
         return "blk." + std::to_string(l) + "." + std::string(of);
@@ -238,7 +308,7 @@ void gguf_header::name_layer(family_layout const& how, std::size_t i, layer_spec
     bool const output_norms = how.placement == norm_placement::sandwich || how.placement == norm_placement::output;
     if (how.placement != norm_placement::output) {
         at.attention_norm = norm("attn_norm");
-        if (!how.shared_norm) at.ffn_norm = norm("ffn_norm");
+        if (!how.shared_norm) at.ffn_norm = norm(names.ffn_norm);
     }
     if (output_norms) {
         at.attention_output_norm = norm("post_attention_norm");
@@ -275,10 +345,13 @@ void gguf_header::name_layer(family_layout const& how, std::size_t i, layer_spec
     at.attention_output = weight("attn_output");
     a.output_bias = there(how.output_bias, name("attn_output.bias", 0));
     if (a.output_bias) at.attention_output_bias = bias("attn_output");
+    a.sinks = there(how.sinks, name("attn_sinks.weight", 0));
+    if (a.sinks) at.sinks = weight("attn_sinks");
 
     auto& ffn = layer.ffn;
     ffn.activation = how.activation;
     ffn.gated = how.gated;
+    if (ffn.experts.count > 0) return name_experts(how, i, layer, at);
     ffn.bias = there(how.ffn_bias, name("ffn_up.bias", 0));
     at.ffn.down = weight("ffn_down");
     at.ffn.up = weight("ffn_up");
@@ -296,7 +369,7 @@ void gguf_header::name_layer(family_layout const& how, std::size_t i, layer_spec
     }
 }
 
-described_model gguf_header::describe(family_layout const& how) const
+described_model gguf_header::describe(family_layout const& how, gguf_names const& names) const
 {
     neutral("attention.causal", true);
     neutral("attention.clamp_kqv", {0.0f});
@@ -320,13 +393,19 @@ described_model gguf_header::describe(family_layout const& how) const
     spec.final_norm = norm;
 
     // Every layer needs tensors, so a file cannot have more layers than tensors: nothing is reserved for a lie.
-    auto const layers = static_cast<std::size_t>(size("block_count"));
-    if (layers > file_.tensors().size())
-        fail("block_count", std::to_string(layers) + " layers, but the file has only " +
+    auto const blocks = static_cast<std::size_t>(size("block_count"));
+    if (blocks > file_.tensors().size())
+        fail("block_count", std::to_string(blocks) + " layers, but the file has only " +
                                 std::to_string(file_.tensors().size()) + " tensors");
-    auto const heads = sizes("attention.head_count", layers);
-    auto const kv_heads = has("attention.head_count_kv") ? sizes("attention.head_count_kv", layers) : heads;
-    auto const hidden = sizes("feed_forward_length", layers);
+    std::string_view const ahead_key = "nextn_predict_layers";
+    std::size_t const ahead = file_.u32(key(ahead_key), 0);
+    if (ahead >= blocks)
+        fail(ahead_key, std::to_string(ahead) + " of " + std::to_string(blocks) + " layers guess ahead");
+    auto const layers = blocks - ahead;
+    auto const heads = sizes("attention.head_count", blocks);
+    auto const kv_heads = has("attention.head_count_kv") ? sizes("attention.head_count_kv", blocks) : heads;
+    auto const hidden = sizes("feed_forward_length", blocks);
+    auto const dense = file_.u32(key("leading_dense_block_count"), 0);
     for (std::size_t i = 0; i < layers; ++i) {
         layer_spec layer;
         layer.norm = norm;
@@ -335,12 +414,16 @@ described_model gguf_header::describe(family_layout const& how) const
         layer.parallel = how.parallel;
         layer.attention = attention(spec.width, heads[i], kv_heads[i]);
         layer.attention.rope = rope(how, layer.attention.head_dim, spec.context);
-        layer.ffn.hidden = hidden[i];
-        layer_tensors names;
-        name_layer(how, i, layer, names);
+        if (i >= dense) layer.ffn.experts = experts(how, hidden[i]);
+        if (layer.ffn.experts.count == 0) layer.ffn.hidden = hidden[i];
+        layer_tensors at;
+        name_layer(how, names, i, layer, at);
         spec.layers.push_back(std::move(layer));
-        model.tensors.layers.push_back(std::move(names));
+        model.tensors.layers.push_back(std::move(at));
     }
+    for (auto i = layers; i < blocks; ++i)
+        for (auto const& tensor : file_.tensors())
+            if (tensor.name.starts_with("blk." + std::to_string(i) + ".")) model.tensors.read.emplace_back(tensor.name);
 
     spec.tied_output = file_.find_tensor("output.weight") == nullptr;
     model.tensors.token_embedding = "token_embd.weight";

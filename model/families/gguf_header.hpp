@@ -12,6 +12,11 @@
 
 namespace plait {
 
+/// What architectures call differently in their files.
+struct gguf_names {
+    std::string_view ffn_norm = "ffn_norm"; ///< without ".weight"
+};
+
 /// The keys and tensors of a GGUF file of one architecture. Refuses, by name, those that make no sense.
 /// Source of the names: llama.cpp's gguf-py/gguf/constants.py.
 class gguf_header {
@@ -45,10 +50,13 @@ public:
     /// The model as far as keys and `how` say. Keys read: block_count, context_length, embedding_length,
     /// feed_forward_length, vocab_size, attention.{head_count, head_count_kv, key_length, value_length,
     /// layer_norm_epsilon, layer_norm_rms_epsilon, scale, sliding_window}, attn_logit_softcapping,
-    /// final_logit_softcapping, embedding_scale, rope.{dimension_count, freq_base, scale_linear, scaling.{type, factor,
-    /// original_context_length, attn_factor, yarn_beta_fast, yarn_beta_slow}}; tensors: rope_freqs, rope_factors_short,
-    /// rope_factors_long.
-    described_model describe(family_layout const& how) const;
+    /// final_logit_softcapping, embedding_scale, expert_{count, used_count, feed_forward_length, shared_count,
+    /// shared_feed_forward_length, gating_func, weights_norm, weights_scale, group_count, group_used_count},
+    /// leading_dense_block_count, nextn_predict_layers, rope.{dimension_count, freq_base, scale_linear, scaling.{type,
+    /// factor, original_context_length, attn_factor, yarn_beta_fast, yarn_beta_slow}}; tensors: rope_freqs,
+    /// rope_factors_short, rope_factors_long. Layers that guess tokens ahead are left out, and their tensors count as
+    /// read.
+    described_model describe(family_layout const& how, gguf_names const& names = {}) const;
 
 private:
     std::int64_t checked(std::string_view name, std::int64_t value, std::int64_t largest) const;
@@ -59,7 +67,10 @@ private:
     rope_spec rope(family_layout const& how, std::int64_t head_dim, std::int64_t context) const;
     void scale_rope(rope_spec& rope, std::int64_t context) const;
     std::vector<float> factors(std::string const& tensor, std::int64_t dims) const;
-    void name_layer(family_layout const& how, std::size_t i, layer_spec& layer, layer_tensors& at) const;
+    experts_spec experts(family_layout const& how, std::int64_t hidden) const;
+    void name_layer(family_layout const& how, gguf_names const& names, std::size_t i, layer_spec& layer,
+                    layer_tensors& at) const;
+    void name_experts(family_layout const& how, std::size_t i, layer_spec& layer, layer_tensors& at) const;
 
     gguf_file const& file_;
     std::string architecture_;

@@ -58,8 +58,9 @@ std::vector<float> factors_of(json_config const& in, std::string_view field, std
 }
 
 /// Sets what `scaling` says; it may name its type in either of two fields. `all` is the config.
-void scale(rope_spec& rope, json_config const& scaling, json_config const& all, std::int64_t context)
+void scale(rope_spec& rope, json_config const& scaling, json_config const& all)
 {
+    auto const context = [&] { return size_of(all, "max_position_embeddings", max_context); };
     std::string_view const field = scaling.has("rope_type") ? "rope_type" : "type";
     std::string const type = scaling.string(field, "default");
     if (type == "default" || type == "none") return;
@@ -79,7 +80,7 @@ void scale(rope_spec& rope, json_config const& scaling, json_config const& all, 
         how.factor = positive_of(scaling, "factor");
         how.original_context = scaling.has("original_max_position_embeddings")
                                    ? size_of(scaling, "original_max_position_embeddings", max_context)
-                                   : context;
+                                   : context();
         how.beta_fast = positive_of(scaling, "beta_fast", 32);
         how.beta_slow = positive_of(scaling, "beta_slow", 1);
         how.truncate = scaling.boolean("truncate", true);
@@ -95,7 +96,7 @@ void scale(rope_spec& rope, json_config const& scaling, json_config const& all, 
         rope.short_context = size_of(original, "original_max_position_embeddings", max_context);
         rope.factors = factors_of(scaling, "short_factor", rope.dims);
         rope.long_factors = factors_of(scaling, "long_factor", rope.dims);
-        auto const stretch = static_cast<double>(context) / static_cast<double>(rope.short_context);
+        auto const stretch = static_cast<double>(context()) / static_cast<double>(rope.short_context);
         auto const factor = positive_of(scaling, "factor", stretch);
         rope.magnitude = static_cast<float>(
             positive_of(scaling, "attention_factor", longrope_magnitude(factor, rope.short_context)));
@@ -180,11 +181,10 @@ rope_spec hf_header::rope(family_layout const& how, std::int64_t head_dim, std::
     if (rope.dims < 2 || rope.dims % 2 != 0 || rope.dims > head_dim)
         refuse(partial, part_field,
                std::to_string(rope.dims) + " is not an even number up to the head's " + std::to_string(head_dim));
-    auto const context = size_of(all, "max_position_embeddings", max_context);
     if (parameters)
-        scale(rope, *parameters, all, context);
+        scale(rope, *parameters, all);
     else if (auto const scaling = all.find_object("rope_scaling"))
-        scale(rope, *scaling, all, context);
+        scale(rope, *scaling, all);
     return rope;
 }
 
@@ -206,15 +206,15 @@ attention_spec hf_header::attention(std::int64_t width, family_layout const& how
 {
     attention_spec attention;
     attention.heads = size(names.heads);
-    attention.kv_heads = size_or("num_key_value_heads", attention.heads);
+    attention.kv_heads = size_or(names.kv_heads, attention.heads);
     auto const heads = std::to_string(attention.heads) + " heads";
     if (attention.kv_heads > attention.heads || attention.heads % attention.kv_heads != 0)
-        fail("num_key_value_heads", std::to_string(attention.kv_heads) + " KV heads do not divide the " + heads);
-    if (!config().has("head_dim") && width % attention.heads != 0)
+        fail(names.kv_heads, std::to_string(attention.kv_heads) + " KV heads do not divide the " + heads);
+    if (!config().has(names.head_dim) && width % attention.heads != 0)
         fail(names.heads, heads + " do not divide the width " + std::to_string(width));
-    attention.head_dim = size_or("head_dim", width / attention.heads);
+    attention.head_dim = size_or(names.head_dim, width / attention.heads);
     if (attention.query_width() > max_dimension)
-        fail("head_dim", heads + " of " + std::to_string(attention.head_dim) + " are too wide");
+        fail(names.head_dim, heads + " of " + std::to_string(attention.head_dim) + " are too wide");
     attention.scale = 1.0f / std::sqrt(static_cast<float>(attention.head_dim));
     attention.rope = rope(how, attention.head_dim);
     return attention;
@@ -227,6 +227,7 @@ public:
         : header_(header)
         , how_(how)
         , names_(names)
+        , width_(header.size(names.width))
     {
     }
 
@@ -236,7 +237,10 @@ public:
         layer_tensors at;
         norms(layer, at);
         attention(layer, at);
-        network(layer.ffn, at.ffn);
+        if (layer.ffn.experts.count > 0)
+            mixture(layer.ffn, at);
+        else
+            network(layer.ffn, at.ffn);
         return at;
     }
 
@@ -322,6 +326,64 @@ private:
         at.attention_output = matrix(names_.attention_output);
         a.output_bias = there(how_.output_bias, names_.attention_output, ".bias");
         if (a.output_bias) at.attention_output_bias = bias(names_.attention_output);
+        a.sinks = there(how_.sinks, names_.sinks, "");
+        if (a.sinks) at.sinks = name(layer_, names_.sinks);
+    }
+
+    void mixture(ffn_spec& ffn, layer_tensors& at) const
+    {
+        auto& e = ffn.experts;
+        at.router = matrix(names_.router);
+        // A file has no more experts than rows for them: nothing is reserved for a lie.
+        if (auto const rows = header_.folder_.tensor(at.router.name).rows(); rows != e.count)
+            header_.fail(header_.experts_field(), std::to_string(e.count) + " experts, but " + quote(at.router.name) +
+                                                      " has " + std::to_string(rows) + " rows");
+        e.router_bias = there(how_.router_bias, name(layer_, names_.router) + ".bias");
+        if (e.router_bias) at.router_bias = bias(names_.router);
+        e.selection_bias = there(how_.selection_bias, name(layer_, names_.selection_bias));
+        if (e.selection_bias) at.selection_bias = name(layer_, names_.selection_bias);
+        if (names_.experts_stacked)
+            stacked_experts(e, at);
+        else
+            for (std::int64_t i = 0; i < e.count; ++i)
+                at.experts.push_back(parts(std::string(names_.experts) + "." + std::to_string(i) + "."));
+        if (e.shared_hidden > 0) at.ffn = parts(std::string(names_.shared_expert) + ".");
+    }
+
+    ffn_tensors parts(std::string const& of) const
+    {
+        ffn_tensors out;
+        out.gate = matrix(of + std::string(names_.expert_gate));
+        out.up = matrix(of + std::string(names_.expert_up));
+        out.down = matrix(of + std::string(names_.expert_down));
+        return out;
+    }
+
+    /// Stored as experts × inputs × outputs; in blocks of a quantised format as experts × outputs × inputs.
+    void stacked_experts(experts_spec& e, layer_tensors& at) const
+    {
+        std::string const of = name(layer_, names_.experts) + ".";
+        tensor_ref gate_up(of + "gate_up_proj"), down(of + "down_proj");
+        auto const type = header_.folder_.tensor(down.name).type;
+        bool const inputs_first = type == ggml_type::f32 || type == ggml_type::f16 || type == ggml_type::bf16;
+        gate_up.transposed = down.transposed = inputs_first;
+        e.bias = there(how_.expert_bias, of + "down_proj_bias");
+        for (std::int64_t i = 0; i < e.count; ++i) {
+            auto const row = i * 2 * e.hidden; // of gate and up, and of their biases
+            auto const both = inputs_first ? gate_up.inputs_from(i * width_) : gate_up.rows(row, 2 * e.hidden);
+            ffn_tensors network;
+            network.gate = both.runs(0, 1, 2);
+            network.up = both.runs(1, 1, 2);
+            network.down =
+                inputs_first ? down.rows(0, width_).inputs_from(i * e.hidden) : down.rows(i * width_, width_);
+            if (e.bias) {
+                tensor_ref const biases(of + "gate_up_proj_bias");
+                network.gate_bias = biases.runs(row, 1, 2);
+                network.up_bias = biases.runs(row + 1, 1, 2);
+                network.down_bias = tensor_ref(of + "down_proj_bias").rows(i * width_, width_);
+            }
+            at.experts.push_back(std::move(network));
+        }
     }
 
     void network(ffn_spec& ffn, ffn_tensors& at) const
@@ -347,8 +409,58 @@ private:
     hf_header const& header_;
     family_layout const& how_;
     hf_names const& names_;
+    std::int64_t width_;
     std::size_t layer_ = 0;
 };
+
+/// The number of experts has the name that the family gave it; transformers 5 writes the first one for most.
+std::string_view hf_header::experts_field() const
+{
+    for (std::string_view const field : {"num_local_experts", "num_experts"})
+        if (config().has(field)) return field;
+    return "n_routed_experts";
+}
+
+/// What the mixture of a layer is, without its tensors; of a family without mixtures nothing.
+experts_spec hf_header::experts(family_layout const& how, hf_names const& names) const
+{
+    experts_spec e;
+    if (!how.scoring) return e;
+    e.count = size(experts_field());
+    e.used = size("num_experts_per_tok");
+    e.hidden = size(names.expert_hidden);
+    e.scoring = *how.scoring;
+    e.normalised = config().boolean("norm_topk_prob", how.normalised);
+    e.scale = positive_or("routed_scaling_factor", 1);
+    e.groups = size_or("n_group", 1);
+    e.groups_used = size_or("topk_group", 1);
+    std::string_view const shared = "n_shared_experts";
+    if (config().integer(shared, 0) != 0)
+        e.shared_hidden = size_of(config(), shared, max_dimension / e.hidden) * e.hidden;
+    return e;
+}
+
+bool hf_header::sparse(std::size_t layer) const
+{
+    auto const i = static_cast<std::int64_t>(layer);
+    if (i < config().integer("first_k_dense_replace", 0)) return false;
+    if (config().has("mlp_only_layers"))
+        if (auto const dense = config().integers("mlp_only_layers"); std::ranges::find(dense, i) != dense.end())
+            return false;
+    return (i + 1) % size_or("decoder_sparse_step", 1) == 0;
+}
+
+void hf_header::leave_out_layers_ahead(described_model& model, hf_names const& names) const
+{
+    std::string_view const field = "num_nextn_predict_layers";
+    if (config().integer(field, 0) == 0) return;
+    auto const ahead = static_cast<std::size_t>(size_of(config(), field, 64));
+    for (auto i = model.spec.layers.size(); i < model.spec.layers.size() + ahead; ++i) {
+        std::string const start = std::string(names.prefix) + std::string(names.layer) + std::to_string(i) + ".";
+        for (auto const& tensor : folder_.tensors())
+            if (tensor.name.starts_with(start)) model.tensors.read.emplace_back(tensor.name);
+    }
+}
 
 /// A config that ties the output means it, also where a file has a copy of the embedding for it.
 void hf_header::name_output(described_model& model, hf_names const& names) const
@@ -363,8 +475,8 @@ void hf_header::name_output(described_model& model, hf_names const& names) const
         model.tensors.read.push_back(output);
     // Old checkpoints keep the frequencies and masks that follow from the config.
     for (auto const& tensor : folder_.tensors())
-        for (std::string_view const buffer :
-             {".rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias", ".attention.bias", ".attention.masked_bias"})
+        for (std::string_view const buffer : {".rotary_emb.inv_freq", ".rotary_pos_emb.inv_freq", ".attn.bias",
+                                              ".attn.masked_bias", ".attention.bias", ".attention.masked_bias"})
             if (tensor.name.ends_with(buffer)) model.tensors.read.emplace_back(tensor.name);
 }
 
@@ -377,7 +489,7 @@ described_model hf_header::describe(family_layout const& how, hf_names const& na
     spec.name = folder_.folder().filename().string();
     spec.context = size_of(config(), names.context, max_context);
     spec.width = size(names.width);
-    spec.vocabulary = size("vocab_size");
+    spec.vocabulary = size(names.vocabulary);
     std::string const prefix(names.prefix);
     std::string const output_norm = prefix + std::string(names.output_norm);
     norm_spec norm{.kind = how.norm, .epsilon = positive(names.epsilon)};
@@ -396,13 +508,19 @@ described_model hf_header::describe(family_layout const& how, hf_names const& na
     layer.parallel = how.parallel;
     layer.shared_norm = how.shared_norm;
     layer.attention = attention(spec.width, how, names);
-    layer.ffn.hidden = size_or(names.hidden, 4 * spec.width);
     layer.ffn.activation = activation(how, names);
     layer.ffn.gated = how.gated;
+    auto const mixture = experts(how, names);
     for (std::size_t i = 0; i < layers; ++i) {
-        model.tensors.layers.push_back(name(i, layer));
-        spec.layers.push_back(layer);
+        auto own = layer;
+        if (mixture.count > 0 && sparse(i))
+            own.ffn.experts = mixture;
+        else
+            own.ffn.hidden = size_or(names.hidden, 4 * spec.width);
+        model.tensors.layers.push_back(name(i, own));
+        spec.layers.push_back(std::move(own));
     }
+    leave_out_layers_ahead(model, names);
     model.tensors.token_embedding = prefix + std::string(names.token_embedding) + ".weight";
     model.tensors.output_norm = name.norm(output_norm, norm.bias);
     name_output(model, names);

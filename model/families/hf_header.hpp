@@ -15,10 +15,14 @@ struct hf_names {
     std::string_view width = "hidden_size";
     std::string_view layers = "num_hidden_layers";
     std::string_view heads = "num_attention_heads";
+    std::string_view kv_heads = "num_key_value_heads"; ///< absent: as many as heads
+    std::string_view head_dim = "head_dim";            ///< absent: width / heads
+    std::string_view vocabulary = "vocab_size";
     std::string_view context = "max_position_embeddings";
     std::string_view hidden = "intermediate_size";
     std::string_view epsilon = "rms_norm_eps";
     std::string_view activation = "hidden_act";
+    std::string_view expert_hidden = "moe_intermediate_size";
     bool gelu_is_tanh = false; ///< "gelu" means the approximation
 
     // Tensors, without ".weight" and ".bias". Layer i's begin with prefix + layer + i + ".".
@@ -42,9 +46,18 @@ struct hf_names {
     std::string_view up = "mlp.up_proj";
     std::string_view gate_up = "mlp.gate_up_proj"; ///< where they are fused
     std::string_view down = "mlp.down_proj";
-    bool transposed = false;  ///< matrices of layers are stored as inputs × outputs
-    bool qkv_by_head = false; ///< fused ones: a head's query, key and value, then the next head's
-    float norm_plus = 0;      ///< added to the weights of norms
+    std::string_view sinks = "self_attn.sinks"; ///< the whole name, as are the selection bias and stacked experts
+    std::string_view router = "mlp.gate";
+    std::string_view selection_bias = "mlp.gate.e_score_correction_bias";
+    std::string_view experts = "mlp.experts"; ///< each in tensors of its own, below its number
+    std::string_view expert_gate = "gate_proj";
+    std::string_view expert_up = "up_proj";
+    std::string_view expert_down = "down_proj";
+    std::string_view shared_expert = "mlp.shared_experts";
+    bool experts_stacked = false; ///< all in one tensor: gate_up_proj, whose features take turns, and down_proj
+    bool transposed = false;      ///< matrices of layers are stored as inputs × outputs
+    bool qkv_by_head = false;     ///< fused ones: a head's query, key and value, then the next head's
+    float norm_plus = 0;          ///< added to the weights of norms
 };
 
 /// The config and the tensors of a Hugging Face folder. Refuses, by name, fields that make no sense.
@@ -76,8 +89,11 @@ public:
     /// Whether layer `i` has a window, as layer_types says, or else as the caller knows.
     bool windowed(std::size_t i, bool otherwise) const;
 
-    /// The model as far as config, `how` and `names` say. Fields read: those of `names`, num_key_value_heads, head_dim,
-    /// vocab_size, tie_word_embeddings, and those of rope(). Windows are left to the family.
+    /// The model as far as config, `how` and `names` say. Fields read: those of `names`, tie_word_embeddings, and those
+    /// of rope(); of mixtures num_local_experts, num_experts or n_routed_experts, num_experts_per_tok,
+    /// n_shared_experts, norm_topk_prob, routed_scaling_factor, n_group, topk_group, first_k_dense_replace,
+    /// mlp_only_layers, decoder_sparse_step, num_nextn_predict_layers. Windows are left to the family. Layers that
+    /// guess tokens ahead are left out, and their tensors count as read.
     described_model describe(family_layout const& how, hf_names const& names = {}) const;
 
 private:
@@ -86,6 +102,10 @@ private:
     bool has(std::string const& tensor) const noexcept { return folder_.find_tensor(tensor) != nullptr; }
     activation_kind activation(family_layout const& how, hf_names const& names) const;
     attention_spec attention(std::int64_t width, family_layout const& how, hf_names const& names) const;
+    experts_spec experts(family_layout const& how, hf_names const& names) const;
+    std::string_view experts_field() const;
+    bool sparse(std::size_t layer) const;
+    void leave_out_layers_ahead(described_model& model, hf_names const& names) const;
     void name_output(described_model& model, hf_names const& names) const;
 
     hf_directory const& folder_;

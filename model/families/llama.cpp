@@ -20,10 +20,9 @@ described_model describe_gguf(gguf_file const& file)
     header.neutral("residual_scale", {0.0f, 1.0f});
     header.neutral("logit_scale", {0.0f, 1.0f});
     header.neutral("final_logit_softcapping", {0.0f});
-    if (file.u32("llama.expert_count", 0) != 0)
-        header.fail("expert_count", "mixtures of experts are not computed", errc::unsupported);
     auto permuted = layout; // converted weights are, for pairs
     permuted.rope = rope_style::pairs;
+    permuted.scoring = routing::softmax_of_chosen; // Mixtral's
     return header.describe(permuted);
 }
 

@@ -269,11 +269,38 @@ TEST_CASE("hyper-parameters that make no sense are refused by key")
         "'tokenizer.ggml.tokens': 319 tokens");
 }
 
+TEST_CASE("a mixture that the header only claims is refused by the key or the tensor that is missing")
+{
+    using file = gguf_writer;
+    auto const mixture = [](std::uint32_t count, std::uint32_t used, std::uint64_t routed) {
+        return [=](file& f) {
+            f.set("llama.expert_count", count);
+            f.set("llama.expert_used_count", used);
+            if (routed > 0) f.add("blk.0.ffn_gate_inp.weight", {64, routed}, ggml_type::f32);
+            if (routed > 0) f.add("blk.1.ffn_gate_inp.weight", {64, routed}, ggml_type::f32);
+        };
+    };
+    bad([](file& f) { f.set("llama.expert_count", 8u); }, "'llama.expert_used_count'");
+    bad(mixture(8, 2, 0), "tensor 'blk.0.ffn_gate_inp.weight'");
+    bad(mixture(4294967295u, 2, 0), "'llama.expert_count': 4294967295 is not between 1 and");
+    bad(mixture(1000000, 2, 8), "'llama.expert_count': 1000000 experts, but 'blk.0.ffn_gate_inp.weight' has 8 rows");
+    bad(mixture(8, 9, 8), "experts used: 9 is not between 1 and 8");
+    bad(mixture(8, 2, 8), "tensor 'blk.0.ffn_gate_exps.weight': missing");
+    bad([](file& f) { f.set("llama.nextn_predict_layers", 2u); },
+        "'llama.nextn_predict_layers': 2 of 2 layers guess ahead");
+}
+
 TEST_CASE("features that would change the computation are refused as unsupported")
 {
     using file = gguf_writer;
     auto const set = [](char const* key, auto value) { return [=](file& f) { f.set(key, value); }; };
-    unsupported(set("llama.expert_count", 8u), "'llama.expert_count'");
+    unsupported(
+        [](file& f) {
+            f.set("llama.expert_count", 8u);
+            f.set("llama.expert_used_count", 2u);
+            f.set("llama.expert_gating_func", 4u);
+        },
+        "'llama.expert_gating_func': 4");
     unsupported(set("llama.attention.value_length", 8u), "'llama.attention.value_length': 8 differs");
     unsupported(set("llama.attention.causal", false), "'llama.attention.causal'");
     unsupported(set("llama.use_parallel_residual", true), "'llama.use_parallel_residual'");

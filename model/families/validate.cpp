@@ -48,11 +48,14 @@ public:
             refuse(errc::unsupported, file_, at.name, "is quantised along its outputs");
         auto const have_rows = at.transposed ? found.cols() : found.rows();
         auto const have_cols = at.transposed ? found.rows() : found.cols();
-        bool fits = have_cols == cols && at.stored(rows - 1) < have_rows;
+        // Only of matrices stored the other way round can some lie one behind the other along their inputs.
+        bool const one_of_many = at.transposed && at.run != 0;
+        bool fits = one_of_many ? at.first_input + cols <= have_cols : have_cols == cols;
+        fits = fits && at.stored(rows - 1) < have_rows;
         // A matrix that is all of its tensor has its shape; a part may be one of many, in any number of dimensions.
         if (at.run == 0) fits = fits && found.dims[2] == 1 && found.dims[3] == 1 && have_rows == rows;
         if (!fits) wrong_shape(at, found, cols, rows);
-        use(found, rows, have_rows);
+        use(found, one_of_many ? rows * cols : rows, one_of_many ? have_rows * have_cols : have_rows);
     }
 
     /// A vector that is used as it is: norms, biases and factors, which no writer quantises.
@@ -101,7 +104,7 @@ public:
             if (used_[i]->rows != used_[i]->of)
                 refuse(errc::bad_file, file_, name,
                        "the model uses " + std::to_string(used_[i]->rows) + " of its " + std::to_string(used_[i]->of) +
-                           " rows");
+                           (used_[i]->of == tensor.rows() ? " rows" : " values"));
         }
     }
 
