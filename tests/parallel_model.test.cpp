@@ -3,6 +3,7 @@
 #include <plait/tests/support/co_test.hpp>
 #include <plait/tests/support/model_probe.hpp>
 #include <plait/tests/support/nmse.hpp>
+#include <plait/tests/support/paths.hpp>
 #include <plait/tests/support/tiny_model.hpp>
 
 #include <doctest/doctest.h>
@@ -16,28 +17,28 @@ using namespace plait::test;
 
 namespace {
 
-std::vector<std::int32_t> some_tokens(std::size_t count, std::uint32_t seed)
+std::vector<std::int32_t> some_tokens(std::size_t count, std::uint32_t seed, std::uint32_t vocabulary = 253)
 {
     std::mt19937 random(seed);
     std::vector<std::int32_t> out(count);
     for (auto& token : out)
-        token = static_cast<std::int32_t>(3 + random() % 250);
+        token = static_cast<std::int32_t>(3 + random() % (vocabulary - 3));
     return out;
 }
 
 using passes = std::vector<std::vector<probe_chunk>>;
 
 /// A prefill of two sequences, and a step that decodes one beside more of the other.
-std::vector<passes> two_steps()
+std::vector<passes> two_steps(std::uint32_t vocabulary = 253)
 {
     std::vector<passes> out(2);
-    auto a = some_tokens(23, 1), b = some_tokens(40, 2);
+    auto a = some_tokens(23, 1, vocabulary), b = some_tokens(40, 2, vocabulary);
     out[0].resize(1);
     out[0][0].emplace_back(0, 0, a);
     out[0][0].emplace_back(1, 0, b, false);
     out[1].resize(1);
-    out[1][0].emplace_back(0, 23, some_tokens(1, 3));
-    out[1][0].emplace_back(1, 40, some_tokens(9, 4));
+    out[1][0].emplace_back(0, 23, some_tokens(1, 3, vocabulary));
+    out[1][0].emplace_back(1, 40, some_tokens(9, 4, vocabulary));
     return out;
 }
 
@@ -104,6 +105,55 @@ CO_TEST_CASE("weights in blocks of 256 are cut between them, mixed with others, 
     how.spread = {};
     auto plain = co_await logits_of(rt, how, two_steps());
     CHECK(plain != expected);
+}
+
+namespace {
+
+/// A mixture and the greatest degree that divides its experts.
+struct mixture_case {
+    char const* folder;
+    std::int32_t most;
+};
+constexpr mixture_case mixtures[] = {{"mixtral", 4}, {"qwen3_moe", 2}, {"glm4_moe", 2}, {"gpt_oss", 4}};
+
+} // namespace
+
+CO_TEST_CASE("experts are divided among the ranks, and every degree gives the bits of one device")
+{
+    for (auto const& mixture : mixtures)
+        for (auto mode : {numerics::native, numerics::f32}) {
+            auto const most = mixture.most;
+            CAPTURE(mixture.folder);
+            model_probe::options how(test_data("families") / mixture.folder);
+            how.mode = mode;
+            how.positions = 128;
+            how.spread = {1, 1, most};
+            auto expected = co_await logits_of(rt, how, two_steps(96));
+            for (std::int32_t tensor = 2; tensor <= most; tensor *= 2) {
+                how.spread = {tensor, 1, most};
+                auto found = co_await logits_of(rt, how, two_steps(96));
+                CHECK(found == expected);
+            }
+            how.spread = {};
+            auto plain = co_await logits_of(rt, how, two_steps(96));
+            CHECK(plain != expected); // another order of summation: the parts are there
+            CHECK(nmse(plain, expected) <= 1e-10);
+        }
+}
+
+TEST_CASE("a degree that does not divide the experts is refused with their number")
+{
+    auto const files = open_model(test_data("families/qwen3_moe"));
+    auto const model = describe(files);
+    std::string what;
+    try {
+        check(parallelism{4}, files.tensors(), model);
+    } catch (error const& e) {
+        CHECK(e.condition() == errc::invalid_argument);
+        what = e.what();
+    }
+    CHECK(what.find("tensor parallelism of 4 does not divide experts 6") != std::string::npos);
+    CHECK(what.find("degrees that do: 1, 2") != std::string::npos);
 }
 
 CO_TEST_CASE("without sums of parts the logits differ from one device's by rounding only")
