@@ -1,5 +1,8 @@
 #include <doctest/doctest.h>
 
+#include <string>
+#include <vector>
+
 #include <plait/actors/error.hpp>
 #include <plait/engine/policies/ordered.hpp>
 
@@ -149,6 +152,75 @@ TEST_CASE("choices need a slot each")
     CHECK(s.plan(fcfs).entries.empty());
     s.now.free_slots = 4;
     CHECK(s.plan(fcfs).entries.size() == 1);
+}
+
+TEST_CASE("a prompt whose tokens see each other is taken whole or not at all")
+{
+    first_come_first_served fcfs;
+    shortest_prefill_first shortest;
+    for (policy* by : {static_cast<policy*>(&fcfs), static_cast<policy*>(&shortest)}) {
+        scene s;
+        s.waits(60).together = 59;
+        s.waits(70).together = 69;
+        auto plan = s.plan(*by);
+        CHECK(tokens_of(plan, 1) == 60);
+        CHECK(tokens_of(plan, 2) == 0); // 40 tokens of the step are left
+    }
+    // All but the last token are enough.
+    scene s;
+    s.waits(60);
+    s.waits(41).together = 40;
+    auto const plan = s.plan(fcfs);
+    CHECK(tokens_of(plan, 1) == 60);
+    CHECK(tokens_of(plan, 2) == 40);
+}
+
+TEST_CASE("nobody overtakes a prompt that waits for a step of its own, and those that decode make room for it")
+{
+    scene s;
+    for (int i = 0; i < 20; ++i)
+        s.decodes(20);
+    s.waits(91).together = 90;
+    s.waits(5);
+    s.now.sequence_budget = 40;
+    first_come_first_served fcfs;
+    auto plan = s.plan(fcfs);
+    CHECK(tokens_of(plan, 21) >= 90);
+    std::int64_t decoded = 0;
+    for (sequence_id id = 1; id <= 20; ++id)
+        decoded += tokens_of(plan, id);
+    CHECK(decoded == 10); // the step is full
+
+    // Where its pages are not there yet, those that decode lose nothing by it, and the later prompt waits too.
+    s.now.free_pages = 4;
+    plan = s.plan(fcfs);
+    CHECK(tokens_of(plan, 21) == 0);
+    CHECK(tokens_of(plan, 22) == 0);
+    for (sequence_id id = 1; id <= 20; ++id)
+        CHECK(tokens_of(plan, id) == 1);
+}
+
+TEST_CASE("a plan that cuts what belongs together is refused, in one lane and in two")
+{
+    scene s;
+    s.waits(50).together = 49;
+    s.now.sequences = s.sequences;
+    s.now.lanes = 2;
+    auto refused = [&](step_plan const& plan) {
+        try {
+            check(plan, s.now);
+        } catch (error const& e) {
+            CHECK(std::string(e.what()).find("48 tokens of 49 that are computed together") != std::string::npos);
+            return e.condition() == errc::bad_plan;
+        }
+        return false;
+    };
+    std::vector<stream_role> const two{stream_role::compute, stream_role::urgent};
+    CHECK(refused({{{1, 48}}, {}}));
+    CHECK(refused({{{1, 48, 0}, {1, 2, 1}}, {}, two}));
+    CHECK_FALSE(refused({{{1, 49}}, {}}));
+    CHECK_FALSE(refused({{{1, 50}}, {}}));
+    CHECK_FALSE(refused({{{1, 49, 0}, {1, 1, 1}}, {}, two}));
 }
 
 TEST_CASE("a plan is checked against every budget")
