@@ -5,6 +5,7 @@
 /// The families, each in the file of its name; what is particular to it stands there.
 namespace plait::families {
 
+extern family const chatglm;
 extern family const cohere;
 extern family const cohere2;
 extern family const gemma;
