@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include <plait/engine/answer.hpp>
 #include <plait/model/text/tokenizer.hpp>
@@ -48,6 +49,42 @@ bool answer::take(std::int32_t choice, token_info token, time_point now)
     else if (settings_.prompt_tokens + summary.tokens >= settings_.limit)
         end(choice, finish_reason::length, now);
     return c.ended;
+}
+
+bool answer::take_read(std::int64_t position, std::span<float const> values)
+{
+    if (over()) return true;
+    auto& out = out_->values;
+    if (settings_.read == reading::scores) {
+        out.resize(static_cast<std::size_t>(settings_.prompt_tokens - 1));
+        std::ranges::copy(values, out.begin() + position);
+        return std::ranges::none_of(values, [](float value) { return std::isnan(value); });
+    }
+    if (settings_.read != reading::mean) {
+        if (!values.empty()) out.assign(values.begin(), values.end());
+        return std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
+    }
+    // In order of position and in double precision, so that the mean does not depend on how the prompt was divided.
+    auto const width = static_cast<std::size_t>(settings_.width);
+    sum_.resize(width);
+    for (; !values.empty(); values = values.subspan(width), ++position) {
+        if (position != summed_) continue; // it comes again
+        for (std::size_t i = 0; i < width; ++i)
+            sum_[i] += static_cast<double>(values[i]);
+        ++summed_;
+    }
+    return std::ranges::all_of(sum_, [](double value) { return std::isfinite(value); });
+}
+
+void answer::end_read(time_point now)
+{
+    if (over()) return;
+    if (settings_.read == reading::mean) {
+        out_->values.reserve(sum_.size());
+        for (auto const value : sum_)
+            out_->values.push_back(static_cast<float>(value / static_cast<double>(settings_.prompt_tokens)));
+    }
+    end_all(finish_reason::stop, now);
 }
 
 void answer::show(std::int32_t choice, text_stream::update update, finish_reason finish)

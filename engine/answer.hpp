@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,7 @@ struct answer_channel {
     std::atomic<bool> cancelled = false; ///< by the reader
     std::atomic<bool> parked = false;    ///< by the engine: the reader is behind, and rings when it has caught up
     summary outcome;
+    std::vector<float> values; ///< what a prompt was read for; filled in as `outcome` is
 };
 
 /// One request's answer in the making: turns the tokens of its choices into pieces, finds where they end, and closes
@@ -65,6 +67,8 @@ public:
         std::int64_t prompt_tokens = 0;
         std::int64_t limit = 0; ///< tokens of prompt and answer
         std::size_t unread_limit = 64;
+        reading read = reading::none; ///< what the prompt is computed for
+        std::int64_t width = 0;       ///< of a hidden state, where it is read
         trace_part* record = nullptr; ///< where its time is recorded, as that of request `number`
         std::int64_t number = 0;
     };
@@ -73,6 +77,12 @@ public:
 
     /// The next token of a choice. Returns true when it ended the choice.
     bool take(std::int32_t choice, token_info token, time_point now);
+
+    /// What rows of the prompt have given: log-probabilities of the tokens behind those from `position` on, or the
+    /// hidden states of these. Returns false where one is no number. Of a prompt that is computed anew they come again.
+    bool take_read(std::int64_t position, std::span<float const> values);
+    /// All of the prompt is read.
+    void end_read(time_point now);
 
     /// Ends one choice, or every one that has not ended; what was held back of its text is shown, except after a
     /// cancellation.
@@ -111,6 +121,8 @@ private:
     std::vector<one> choices_;
     std::int32_t open_;
     bool started_ = false;
+    std::vector<double> sum_; ///< of the hidden states of the first `summed_` tokens
+    std::int64_t summed_ = 0;
 };
 
 } // namespace plait

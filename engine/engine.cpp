@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 
@@ -187,8 +188,50 @@ task<ref<engine_core>> engine::least_loaded() const
 task<generation> engine::submit(request what) const
 {
     auto core = co_await least_loaded();
-    auto channel = co_await ask<&engine_core::submit>(core, std::move(what));
+    auto channel = co_await ask<&engine_core::submit>(core, std::move(what), reading::none);
     co_return generation(std::move(channel));
+}
+
+/// Computes a prompt for what `why` says.
+task<std::vector<float>> engine::read(request what, reading why) const
+{
+    auto core = co_await least_loaded();
+    auto channel = co_await ask<&engine_core::submit>(core, std::move(what), why);
+    generation answer(channel); // cancels the request where this is left before its end
+    for (;;) {
+        auto piece = co_await answer.next();
+        if (!piece) break;
+    }
+    auto const& result = channel->outcome;
+    switch (result.choices.front().finish) {
+    case finish_reason::deadline:
+        throw error(errc::deadline_exceeded, "the request's timeout");
+    case finish_reason::cancelled:
+        throw error(errc::cancelled, "the engine was closed");
+    case finish_reason::failed:
+        throw error(errc::engine_failed, result.failure.message());
+    default:
+        co_return std::move(channel->values);
+    }
+}
+
+task<std::vector<float>> engine::score(request what) const
+{
+    auto out = co_await read(std::move(what), reading::scores);
+    co_return out;
+}
+
+task<std::vector<float>> engine::embed(request what, pooling how, bool normalised) const
+{
+    auto const why = how == pooling::mean ? reading::mean : how == pooling::last ? reading::last : reading::first;
+    auto out = co_await read(std::move(what), why);
+    double squares = 0;
+    for (auto const x : out)
+        squares += static_cast<double>(x) * static_cast<double>(x);
+    if (normalised && squares > 0)
+        for (auto& x : out)
+            x = static_cast<float>(static_cast<double>(x) / std::sqrt(squares));
+    co_return out;
 }
 
 task<> engine::close(bool drain) const

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,6 +21,7 @@
 namespace plait {
 
 class engine_core;
+enum class reading : std::uint8_t;
 
 /// What an engine loaded; immutable.
 struct engine_info {
@@ -62,6 +64,17 @@ public:
     /// errc::engine_failed.
     task<generation> submit(request what) const;
 
+    /// The log-probability of each token of the request's prompt but the first, given all those before it: element i is
+    /// that of token i + 1, as token_info::logprob. Of the request only the prompt, the timeout and what policies look
+    /// at count; the prompt may fill the context. Such requests share steps with all others. Throws as submit(), also
+    /// errc::unsupported where the model's prompts see all of themselves, and errc::deadline_exceeded, errc::cancelled
+    /// (the engine was closed).
+    task<std::vector<float>> score(request what) const;
+
+    /// The hidden state of the request's prompt behind the final norm, as wide as the model: that of all of its tokens,
+    /// pooled; `normalised`: divided by its Euclidean length. Otherwise as score(), but of every model.
+    task<std::vector<float>> embed(request what, pooling how = pooling::mean, bool normalised = false) const;
+
     /// Takes no more requests; lets the ones that were admitted end (`drain`) or cancels them; returns when all device
     /// work is done and the memory is free.
     task<> close(bool drain = true) const;
@@ -83,6 +96,7 @@ private:
     engine(runtime& home, std::shared_ptr<engine_info const> info, std::vector<ref<engine_core>> cores,
            std::shared_ptr<void> last);
     task<ref<engine_core>> least_loaded() const;
+    task<std::vector<float>> read(request what, reading why) const;
 
     runtime* home_ = nullptr;
     std::shared_ptr<engine_info const> info_;

@@ -56,23 +56,25 @@ engine_core::engine_core(parts from)
 {
 }
 
-std::shared_ptr<answer_channel> engine_core::submit(request what)
+std::shared_ptr<answer_channel> engine_core::submit(request what, reading read)
 {
     if (failed_) throw error(errc::engine_failed, "submit");
     if (closing_) throw error(errc::closed, "submit: the engine is closing");
     auto submitted = now();
     auto tokens = prompt_tokens(what, *info_, home_.clock().date());
     auto checked =
-        check_request(what, static_cast<std::int64_t>(tokens.size()), *info_, submitted, home_.random_seed());
+        check_request(what, static_cast<std::int64_t>(tokens.size()), *info_, submitted, home_.random_seed(), read);
     if (scheduler_.waiting() >= options_.queue)
         throw error(errc::overloaded, std::to_string(options_.queue) + " requests are waiting");
 
     auto unread = static_cast<std::size_t>(options_.unread_pieces);
     // Beyond the limit come what the steps in flight add, and each choice's last piece.
-    auto extra = static_cast<std::size_t>(what.choices) * (depth_ + 3);
+    auto extra = static_cast<std::size_t>(checked->choices) * (depth_ + 3);
     auto out = std::make_shared<answer_channel>(unread, extra, bell_);
     answer::settings how;
-    how.choices = what.choices;
+    how.choices = checked->choices;
+    how.read = read;
+    how.width = info_->spec.width;
     how.stop = std::move(what.stop);
     how.stop_tokens = std::move(what.stop_tokens);
     how.ignore_end = what.ignore_end;
@@ -265,6 +267,26 @@ task<> engine_core::retire(flight& step)
             }
         }
         if (s->owner->take(s->choice, std::move(token), at)) scheduler_.end(*s);
+    }
+    take_reads(step);
+}
+
+/// Hands out what prompts were read for.
+void engine_core::take_reads(flight const& step)
+{
+    auto const width = static_cast<std::size_t>(info_->spec.width);
+    for (auto const& rows : step.step.reads) {
+        if (rows.of->over) continue;
+        auto& owner = *rows.of->owner;
+        auto const scores = rows.of->request->read == reading::scores;
+        auto const values = scores ? std::span(step.result.scores).subspan(rows.first, rows.count)
+                                   : std::span(step.result.hidden).subspan(rows.first * width, rows.count * width);
+        auto const numbers = owner.take_read(rows.position, values);
+        if (!numbers)
+            owner.end_all(finish_reason::failed, now(), make_error_code(errc::engine_failed));
+        else if (rows.complete)
+            owner.end_read(now());
+        if (owner.over()) scheduler_.end(*rows.of);
     }
 }
 

@@ -31,7 +31,7 @@ public:
     };
     explicit engine_core(parts from);
 
-    std::shared_ptr<answer_channel> submit(request what);
+    std::shared_ptr<answer_channel> submit(request what, reading read);
     task<> close(bool drain);
     engine_stats stats() const;
     /// Requests' choices that are not over; of one that takes no requests, more than any has.
@@ -50,6 +50,7 @@ private:
     task<> run_step(std::shared_ptr<flight> step);
     bool issue(scope& running);
     task<> retire(flight& step);
+    void take_reads(flight const& step);
     task<> recover(std::exception_ptr why);
     void sweep();
     void fail_all(std::exception_ptr why);

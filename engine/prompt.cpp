@@ -52,7 +52,8 @@ std::vector<std::int32_t> prompt_tokens(request const& what, engine_info const& 
 }
 
 std::shared_ptr<sequence_request> check_request(request const& what, std::int64_t prompt, engine_info const& model,
-                                                time_point now, std::uint64_t random_seed)
+                                                time_point now, std::uint64_t random_seed,
+                                                reading read)
 {
     auto const& s = what.sampling;
     require_between("temperature", s.temperature, 0, 100);
@@ -79,7 +80,12 @@ std::shared_ptr<sequence_request> check_request(request const& what, std::int64_
     }
     for (auto id : what.stop_tokens)
         if (id < 0 || id >= model.spec.vocabulary) refuse("stop_tokens: token " + std::to_string(id));
-    if (prompt >= model.context)
+    if (read == reading::scores && model.spec.prefix)
+        throw error(errc::unsupported, "score: the tokens of this model's prompts see those after them");
+    if (read != reading::none && prompt > model.context)
+        throw error(errc::never_fits, "the prompt's " + std::to_string(prompt) + " tokens are more than a context of " +
+                                          std::to_string(model.context));
+    if (read == reading::none && prompt >= model.context)
         throw error(errc::never_fits, "the prompt's " + std::to_string(prompt) +
                                           " tokens leave no room for an answer in a context of " +
                                           std::to_string(model.context));
@@ -87,10 +93,12 @@ std::shared_ptr<sequence_request> check_request(request const& what, std::int64_
     out->priority = what.priority;
     out->arrival = now;
     if (what.timeout) out->deadline = now + *what.timeout;
-    out->choices = what.choices;
+    out->read = read;
+    out->choices = read == reading::none ? what.choices : 1;
     out->prompt = prompt;
     out->limit =
         what.max_tokens > 0 && what.max_tokens < model.context - prompt ? prompt + what.max_tokens : model.context;
+    if (read != reading::none) out->limit = prompt;
     out->sampling.temperature = s.temperature;
     out->sampling.top_k = s.top_k;
     out->sampling.top_p = s.top_p;

@@ -17,8 +17,10 @@ namespace plait {
 std::vector<std::int32_t> prompt_tokens(request const& what, engine_info const& model, std::chrono::sys_seconds today);
 
 /// Checks every parameter of a request and gives what the scheduler needs. Throws error(errc::invalid_argument) naming
-/// the parameter, error(errc::never_fits) when the prompt leaves no room in the context.
+/// the parameter, error(errc::never_fits) when the prompt leaves no room in the context for an answer, where one is
+/// wanted, error(errc::unsupported) for scores of a model whose prompts see all of themselves.
 std::shared_ptr<sequence_request> check_request(request const& what, std::int64_t prompt, engine_info const& model,
-                                                time_point now, std::uint64_t random_seed);
+                                                time_point now, std::uint64_t random_seed,
+                                                reading read = reading::none);
 
 } // namespace plait

@@ -56,6 +56,9 @@ struct rank::frame {
         std::vector<kv_writes const*> reads;
         drawn mine; ///< this rank's rows, as many as every rank has at most
         drawn all;  ///< everybody's, where there are several ranks
+        /// Of the rows that are scored, in order; of this rank's of each slice where there are several.
+        std::vector<float> scores, my_scores;
+        std::vector<float> hidden;
 
         drawn const& everybodys() const noexcept { return all.tokens.empty() ? mine : all; }
     };
@@ -107,7 +110,13 @@ task<> rank::issue(flow& f, frame& step, std::size_t lane, std::size_t space)
     what.reads = mine.reads;
     what.after = step.after.tickets();
     auto* logits = co_await decoder_->forward(f, *ops_, what, space);
-    if (decoder_->part().last() && pass.draws.count > 0) co_await draw(f, step, lane, space, logits);
+    if (!decoder_->part().last()) co_return;
+    if (pass.draws.count > 0) co_await draw(f, step, lane, space, logits);
+    if (pass.scores.count > 0) co_await score(f, step, lane, space);
+    if (pass.shown.count == 0) co_return;
+    mine.hidden.resize(static_cast<std::size_t>(pass.shown.count * decoder_->spec().width));
+    decoder_->hidden(f, *ops_, std::span(batch.shown_rows).subspan(pass.shown.first, pass.shown.count),
+                     mine.hidden.data(), space);
 }
 
 /// Each rank draws its rows; all hear of all tokens, and the next step reads them where they are.
@@ -145,7 +154,38 @@ task<> rank::draw(flow& f, frame& step, std::size_t lane, std::size_t space, flo
     sampler_->note(f, draws, l.everybodys().tokens.data());
 }
 
-/// The lanes' draws, one after the other.
+/// As many rows at a time as there is room for logits, each rank those that it has the logits of; then all hear of all.
+task<> rank::score(flow& f, frame& step, std::size_t lane, std::size_t space)
+{
+    auto const& batch = step.batch;
+    auto const& part = decoder_->part();
+    auto const& pass = batch.passes[lane];
+    auto& l = step.lanes[lane];
+    auto const rows = std::span(batch.scored_rows).subspan(pass.scores.first, pass.scores.count);
+    auto const tokens = std::span(batch.scored).subspan(pass.scores.first, pass.scores.count);
+    auto const most = static_cast<std::size_t>(decoder_->limits().logit_rows);
+    auto const each = static_cast<std::size_t>(part.rows_each(static_cast<std::int64_t>(most)));
+    // What is gathered is whole blocks: what fills up the last one lies behind the rows, or is overwritten.
+    l.scores.resize(rows.size() + each * static_cast<std::size_t>(part.ranks));
+    if (part.ranks > 1) l.my_scores.resize((rows.size() / most + 1) * each);
+    auto* own = l.my_scores.data();
+    for (std::size_t first = 0; first < rows.size(); first += most, own += each) {
+        auto const slice = std::min(most, rows.size() - first);
+        auto const count = static_cast<std::int64_t>(slice);
+        auto* logits = co_await decoder_->logits(f, *ops_, rows.subspan(first, slice), space);
+        score_args args;
+        args.logits = logits;
+        args.rows = part.rows_of(count);
+        args.vocabulary = decoder_->spec().vocabulary;
+        args.tokens = tokens.data() + first + part.first_row(count);
+        args.logprobs = part.ranks > 1 ? own : l.scores.data() + first;
+        if (args.rows > 0) sampler_->score(f, args);
+        if (part.ranks > 1)
+            co_await f.all_gather(element_kind::f32, own, l.scores.data() + first, part.rows_each(count));
+    }
+}
+
+/// What the lanes made, one after the other.
 step_result rank::result_of(frame const& step)
 {
     step_result out;
@@ -153,6 +193,10 @@ step_result rank::result_of(frame const& step)
     for (std::size_t i = 0; i < step.lanes.size(); ++i) {
         auto count = step.batch.passes[i].draws.count;
         auto const& from = step.lanes[i].everybodys();
+        auto const& l = step.lanes[i];
+        auto scores = l.scores.empty() ? 0 : step.batch.passes[i].scores.count; // none of another stage
+        out.scores.insert(out.scores.end(), l.scores.begin(), l.scores.begin() + scores);
+        out.hidden.insert(out.hidden.end(), l.hidden.begin(), l.hidden.end());
         if (from.tokens.empty()) continue; // of another stage, or nothing was drawn
         out.tokens.insert(out.tokens.end(), from.tokens.begin(), from.tokens.begin() + count);
         out.logprobs.insert(out.logprobs.end(), from.logprobs.begin(), from.logprobs.begin() + count);

@@ -70,6 +70,7 @@ private:
     void prepare_step(flow& f, frame& step);
     task<> issue(flow& f, frame& step, std::size_t lane, std::size_t space);
     task<> draw(flow& f, frame& step, std::size_t lane, std::size_t space, float* logits);
+    task<> score(flow& f, frame& step, std::size_t lane, std::size_t space);
     static step_result result_of(frame const& step);
 
     rank_membership member_;

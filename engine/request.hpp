@@ -55,6 +55,13 @@ struct request {
     std::string tenant;              ///< whose request it is, to policies that look at it
 };
 
+/// Which hidden states of a prompt make its embedding.
+enum class pooling : std::uint8_t {
+    mean,  ///< of all tokens
+    last,  ///< the last token's, which has seen all others
+    first, ///< the first token's: of models that were trained to put it there (BERT's CLS)
+};
+
 /// Why an answer ended.
 enum class finish_reason : std::uint8_t {
     none,      ///< it has not

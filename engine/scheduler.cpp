@@ -234,6 +234,8 @@ issued_step scheduler::build(step_plan const& plan)
         pass.rows.first = end_of(batch.tokens);
         pass.chunks.first = end_of(batch.chunks);
         pass.draws.first = end_of(batch.draws);
+        pass.scores.first = end_of(batch.scored);
+        pass.shown.first = end_of(batch.shown_rows);
         for (auto const& entry : plan.entries) {
             if (entry.lane != static_cast<std::int32_t>(lane)) continue;
             auto& by = written[entry.id];
@@ -246,6 +248,8 @@ issued_step scheduler::build(step_plan const& plan)
         pass.rows.count = end_of(batch.tokens) - pass.rows.first;
         pass.chunks.count = end_of(batch.chunks) - pass.chunks.first;
         pass.draws.count = end_of(batch.draws) - pass.draws.first;
+        pass.scores.count = end_of(batch.scored) - pass.scores.first;
+        pass.shown.count = end_of(batch.shown_rows) - pass.shown.first;
         if (pass.rows.count == 0) batch.passes.pop_back(); // nobody is in this lane
     }
     return step;
@@ -283,7 +287,37 @@ void scheduler::add_rows(issued_step& step, std::shared_ptr<sequence> const& s, 
         batch.tokens.push_back(i < static_cast<std::int64_t>(s->tokens.size()) ? s->tokens[static_cast<std::size_t>(i)]
                                                                                : -1 - s->slots.front());
     s->computed += tokens;
-    if (s->computed == s->total()) add_draws(step, s);
+    if (s->request->read != reading::none)
+        add_reads(step, s, static_cast<std::int64_t>(row), tokens);
+    else if (s->computed == s->total())
+        add_draws(step, s);
+}
+
+/// The `tokens` newest tokens of `s` are those of the pass's rows from `row` on: notes what the prompt is read for.
+void scheduler::add_reads(issued_step& step, std::shared_ptr<sequence> const& s, std::int64_t row, std::int64_t tokens)
+{
+    auto& batch = step.batch;
+    auto const read = s->request->read;
+    read_rows rows;
+    rows.of = s;
+    rows.position = read == reading::last ? s->total() - 1 : s->computed - tokens;
+    rows.first = read == reading::scores ? batch.scored.size() : batch.shown_rows.size();
+    rows.complete = s->computed == s->total();
+    auto const begin = s->computed - tokens;
+    for (auto i = begin; i < s->computed; ++i) {
+        auto const is_last = i + 1 == s->total();
+        auto const at = static_cast<std::int32_t>(row + i - begin);
+        if (read == reading::scores ? is_last : (read == reading::last && !is_last) || (read == reading::first && i > 0))
+            continue;
+        ++rows.count;
+        if (read != reading::scores) {
+            batch.shown_rows.push_back(at);
+            continue;
+        }
+        batch.scored_rows.push_back(at);
+        batch.scored.push_back(s->tokens[static_cast<std::size_t>(i + 1)]);
+    }
+    step.reads.push_back(std::move(rows));
 }
 
 /// The last known token is computed: the next one is drawn, for a request of several choices once for each.

@@ -37,11 +37,21 @@ struct scheduler_options {
     std::int64_t short_context = 0;
 };
 
+/// Rows of a step that a prompt is read by, and where the step's result has what they give.
+struct read_rows {
+    std::shared_ptr<sequence> of;
+    std::int64_t position = 0; ///< of the first of them
+    std::size_t first = 0;     ///< in step_result::scores, or as a row of step_result::hidden
+    std::size_t count = 0;     ///< may be none
+    bool complete = false;     ///< they are the prompt's last
+};
+
 /// A step that was issued: what to send to the ranks, and what its tokens are for.
 struct issued_step {
     step_batch batch;                               ///< moved out when it is sent
     std::vector<std::shared_ptr<sequence>> members; ///< each once
     std::vector<std::shared_ptr<sequence>> draws;   ///< whose token each draw is
+    std::vector<read_rows> reads;
 };
 
 /// Decides what runs next and keeps the books: sequences, slots, pages. Knows no device, no clock and no coroutine, so
@@ -102,6 +112,7 @@ private:
     void start(sequence& s);
     void join(issued_step& step, std::shared_ptr<sequence> const& s, std::int64_t tokens);
     void add_rows(issued_step& step, std::shared_ptr<sequence> const& s, std::int64_t tokens);
+    static void add_reads(issued_step& step, std::shared_ptr<sequence> const& s, std::int64_t row, std::int64_t tokens);
     void add_draws(issued_step& step, std::shared_ptr<sequence> const& s);
     void add_draw(issued_step& step, std::shared_ptr<sequence> const& s);
     void leave(issued_step const& step);

@@ -15,6 +15,15 @@ namespace plait {
 
 class answer;
 
+/// What a prompt is computed for.
+enum class reading : std::uint8_t {
+    none,   ///< its answer
+    scores, ///< the log-probability of each of its tokens but the first
+    mean,   ///< the hidden states of all of its tokens, for their mean
+    last,   ///< that of the last
+    first,  ///< that of the first
+};
+
 /// What the choices of one request have in common.
 struct sequence_request {
     std::string tenant;
@@ -24,6 +33,7 @@ struct sequence_request {
     std::int32_t choices = 1;
     std::int64_t prompt = 0; ///< tokens
     std::int64_t limit = 0;  ///< tokens of prompt and answer together, at most
+    reading read = reading::none;
     sample_params sampling;  ///< of the first choice, without pointers
     std::vector<token_bias> biases;
 };
@@ -57,7 +67,10 @@ struct sequence {
     std::int64_t total() const noexcept { return static_cast<std::int64_t>(tokens.size()) + ahead; }
     std::int64_t generated() const noexcept { return total() - request->prompt; }
     /// Tokens that a step may compute now; none once the answer is as long as it may get.
-    std::int64_t pending() const noexcept { return total() < request->limit ? total() - computed : 0; }
+    std::int64_t pending() const noexcept
+    {
+        return total() < request->limit || request->read != reading::none ? total() - computed : 0;
+    }
 };
 
 } // namespace plait

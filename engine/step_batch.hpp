@@ -22,7 +22,7 @@ struct step_batch {
     /// What one lane computes: some rows, chunks and draws, which follow those of the lane before.
     struct pass {
         stream_role where = stream_role::compute;
-        range rows, chunks, draws;
+        range rows, chunks, draws, scores, shown;
         std::uint32_t reads = 0; ///< bit i: lane i has earlier chunks of one of its sequences
     };
 
@@ -58,19 +58,24 @@ struct step_batch {
     std::vector<group_pages> groups;
     std::vector<std::int32_t> logit_rows; ///< rows of their pass whose logits are drawn from, one for each of `draws`
     std::vector<draw_row> draws;
+    std::vector<std::int32_t> scored_rows; ///< rows of their pass whose next token is known, and is scored
+    std::vector<std::int32_t> scored;      ///< those tokens
+    std::vector<std::int32_t> shown_rows;  ///< rows of their pass whose hidden state is wanted
     std::vector<slot_start> starts;
     std::vector<seen_token> seen;
     std::vector<token_bias> biases;
     std::int32_t top_logprobs = 0; ///< the most that any draw asks for
 };
 
-/// What a step gives back: a token for each draw.
+/// What a step gives back: a token for each draw, and what the prompts that are read were read for.
 struct step_result {
     step_result() = default;
 
     std::vector<std::int32_t> tokens; ///< -1 where the logits are not numbers
     std::vector<float> logprobs;
     std::vector<token_logprob> top; ///< top_logprobs a draw
+    std::vector<float> scores;      ///< log-probabilities, one for each of step_batch::scored
+    std::vector<float> hidden;      ///< the model's width of them for each of step_batch::shown_rows
 };
 
 } // namespace plait

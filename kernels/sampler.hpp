@@ -11,6 +11,7 @@
 namespace plait {
 
 using host::sample_params;
+using host::score_args;
 using host::seen_token;
 using host::token_bias;
 using host::token_logprob;
@@ -45,6 +46,9 @@ public:
 
     /// Puts the draw on the flow's stream.
     virtual void draw(flow& f, draw_args const& args) = 0;
+
+    /// Puts on the flow's stream the log-probabilities of tokens that are known already.
+    virtual void score(flow& f, score_args const& args) = 0;
 
     /// Puts on the flow's stream that these tokens were drawn, here or on other ranks: afterwards newest() has them and
     /// the penalties know of them. `tokens`: one for each of `rows`.

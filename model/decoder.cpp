@@ -741,11 +741,41 @@ task<float*> decoder::forward(flow& f, ops& on, decoder_step step, std::size_t l
         co_await f.send(element_kind::f32, s.x.f32, count, part_.stage + 1);
     else if (step.logit_rows > 0)
         co_await p.project_logits();
+    note_use(s, f);
+    co_return part_.last() ? s.logits : nullptr;
+}
+
+void decoder::note_use(space& s, flow const& f)
+{
     s.newest = f.last();
     memory_.used_by(f.last());
     weights_.used_by(f.last());
     kv_.used_by(f.last());
-    co_return part_.last() ? s.logits : nullptr;
+}
+
+task<float*> decoder::logits(flow& f, ops& on, std::span<std::int32_t const> rows, std::size_t lane)
+{
+    auto& s = spaces_[lane];
+    decoder_step step;
+    step.logit_row_index = rows.data();
+    step.logit_rows = static_cast<std::int64_t>(rows.size());
+    pass p{*this, f, on, step, s};
+    co_await p.project_logits();
+    note_use(s, f);
+    co_return s.logits;
+}
+
+void decoder::hidden(flow& f, ops& on, std::span<std::int32_t const> rows, float* out, std::size_t lane)
+{
+    auto& s = spaces_[lane];
+    decoder_step const step;
+    pass p{*this, f, on, step, s};
+    activation_view to;
+    to.rows = static_cast<std::int64_t>(rows.size());
+    to.cols = spec_.width;
+    to.f32 = out;
+    p.normalise(spec_.final_norm, weights_.output_norm(), s.x.f32, to, rows.data());
+    note_use(s, f);
 }
 
 } // namespace plait

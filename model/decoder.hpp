@@ -64,6 +64,14 @@ public:
     /// points to outlive the task.
     task<float*> forward(flow& f, ops& on, decoder_step step, std::size_t lane = 0);
 
+    /// Puts on the stream the logits of other rows of the pass that this lane computed last, at most
+    /// limits().logit_rows at a time: as forward() gives them. On the last stage. `rows` outlives the pass.
+    task<float*> logits(flow& f, ops& on, std::span<std::int32_t const> rows, std::size_t lane = 0);
+
+    /// Puts on the stream the hidden state of rows of the pass that this lane computed last, behind the final norm:
+    /// rows × width, F32, to `out`. Every rank has them. On the last stage. `rows` outlives the pass.
+    void hidden(flow& f, ops& on, std::span<std::int32_t const> rows, float* out, std::size_t lane = 0);
+
     model_spec const& spec() const noexcept { return spec_; }
     shard const& part() const noexcept { return part_; }
     step_limits const& limits() const noexcept { return limits_; }
@@ -92,6 +100,7 @@ private:
     };
     struct pass;
 
+    void note_use(space& s, flow const& f);
     static activation_view take(std::int64_t rows, std::int64_t cols, arena& from);
     void take_mixture(space& s, std::int64_t experts, std::int64_t used, std::int64_t hidden, arena& from) const;
 

@@ -20,6 +20,7 @@ struct attention_table {
     void (*rope_and_store)(rope_args const&, share);
     void (*attention)(attention_args const&, share);
     void (*sample)(sample_args const&, share);
+    void (*score)(score_args const&, share);
     void (*copy_page)(copy_page_args const&, share);
     void (*soft_cap)(soft_cap_args const&, share);
     void (*route)(route_args const&, share);

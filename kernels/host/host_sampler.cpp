@@ -23,6 +23,7 @@ class host_sampler final : public sampler {
 public:
     host_sampler(host::isa set, std::int64_t slots)
         : sample_(host::attention_ops(set).sample)
+        , score_(host::attention_ops(set).score)
         , slots_(static_cast<std::size_t>(slots))
         , newest_(static_cast<std::size_t>(slots), 0)
     {
@@ -51,6 +52,8 @@ public:
         host::put(f, {"prepare_draw"}, prepare, c);
         host::put(f, host::info_of(args), sample, c);
     }
+
+    void score(flow& f, score_args const& args) override { host::put(f, host::info_of(args), score_, args); }
 
     void note(flow& f, std::span<draw_row const> rows, std::int32_t const* tokens) override
     {
@@ -124,6 +127,7 @@ private:
     }
 
     decltype(host::attention_table::sample) sample_;
+    decltype(host::attention_table::score) score_;
     std::vector<slot_state> slots_;
     std::vector<std::int32_t> newest_;
     std::deque<std::vector<sample_params>> params_; // of each lane: of the rows of the draw that is running

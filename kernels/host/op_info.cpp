@@ -238,4 +238,11 @@ operation_info info_of(draw_args const& args)
     return {"draw", count * number, 3 * count}; // the largest, the weights, their sum
 }
 
+operation_info info_of(score_args const& args)
+{
+    // A difference, an exponential and a sum for each logit, which is read twice: for the largest and for the sum.
+    auto const read = args.rows * args.vocabulary;
+    return {"score", 2 * read * number + 2 * args.rows * number, 3 * read};
+}
+
 } // namespace plait::host

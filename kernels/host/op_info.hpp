@@ -31,5 +31,6 @@ operation_info info_of(expert_gated_args const& args);
 operation_info info_of(expert_product_args const& args);
 operation_info info_of(expert_sum_args const& args);
 operation_info info_of(draw_args const& args);
+operation_info info_of(score_args const& args);
 
 } // namespace plait::host

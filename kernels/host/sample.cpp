@@ -2,6 +2,7 @@
 #include <plait/kernels/host/sample.hpp>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <span>
 #include <utility>
@@ -302,6 +303,27 @@ void sample(sample_kernels const& kernels, sample_args const& args, share part)
     auto [first, last] = part.range(args.rows);
     for (auto row = first; row < last; ++row)
         sample_row(kernels, args, row, part.scratch);
+}
+
+void score(sample_kernels const& kernels, score_args const& args, share part)
+{
+    auto [first, last] = part.range(args.rows);
+    for (auto row = first; row < last; ++row) {
+        auto const* logits = args.logits + row * args.vocabulary;
+        float max = -math::infinity;
+        bool numbers = true;
+        // As many blocks at a time as there is room for their maxima here.
+        std::array<float, 64> maxima{};
+        constexpr auto most = block * static_cast<std::int64_t>(maxima.size());
+        for (std::int64_t at = 0; at < args.vocabulary && numbers; at += most) {
+            auto const count = std::min(most, args.vocabulary - at);
+            numbers = kernels.block_maxima(logits + at, count, maxima.data());
+            max = std::max(max, *std::max_element(maxima.begin(), maxima.begin() + (count + block - 1) / block));
+        }
+        numbers = numbers && max < math::infinity && max > -math::infinity;
+        args.logprobs[row] = numbers ? logits[args.tokens[row]] - max - log(kernels.exp_sum(logits, args.vocabulary, max))
+                                     : not_a_number;
+    }
 }
 
 } // namespace plait::host

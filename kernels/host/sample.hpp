@@ -83,6 +83,16 @@ struct sample_args {
     std::int64_t top_stride = 0;
 };
 
+/// The log-probability of a given token for each row, as token_logprob defines it. NaN where a logit is NaN, the largest
+/// is +infinity or all are -infinity.
+struct score_args {
+    float const* logits = nullptr; ///< rows × vocabulary, F32
+    std::int64_t rows = 0;
+    std::int64_t vocabulary = 0;          ///< up to 2^22
+    std::int32_t const* tokens = nullptr; ///< one a row, of the vocabulary
+    float* logprobs = nullptr;            ///< one a row
+};
+
 /// What a draw chooses from: the tokens of the ranking down to (`lowest`, `last_token`), and how it weighs them.
 struct draw_range {
     float max = 0;
@@ -125,5 +135,6 @@ extern sample_kernels const sampling;
 
 /// The operation on top of one set of kernels.
 void sample(sample_kernels const& kernels, sample_args const& args, share part);
+void score(sample_kernels const& kernels, score_args const& args, share part);
 
 } // namespace plait::host
