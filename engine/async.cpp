@@ -9,6 +9,18 @@ task<generation> submit_to(engine running, request what)
     co_return answer;
 }
 
+task<std::vector<float>> score_of(engine running, request what)
+{
+    auto scores = co_await running.score(std::move(what));
+    co_return scores;
+}
+
+task<std::vector<float>> embedding_of(engine running, request what, pooling how, bool normalised)
+{
+    auto state = co_await running.embed(std::move(what), how, normalised);
+    co_return state;
+}
+
 task<> close_of(engine running, bool drain)
 {
     co_await running.close(drain);

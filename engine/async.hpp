@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <plait/actors/asio.hpp>
 #include <plait/engine/engine.hpp>
@@ -19,6 +20,8 @@ namespace detail {
 
 /// Handles as parameters: a started operation keeps what it works on.
 task<generation> submit_to(engine running, request what);
+task<std::vector<float>> score_of(engine running, request what);
+task<std::vector<float>> embedding_of(engine running, request what, pooling how, bool normalised);
 task<> close_of(engine running, bool drain);
 task<std::optional<piece>> next_piece(generation& from);
 
@@ -46,6 +49,21 @@ auto async_next(generation& from, Token&& token)
 {
     auto next = detail::next_piece(from);
     return async_start(from.home(), std::move(next), std::forward<Token>(token));
+}
+
+/// Scores a prompt, as engine::score; completes as void(std::error_code, std::vector<float>).
+template<class Token>
+auto async_score(engine const& running, request what, Token&& token)
+{
+    return async_start(running.home(), detail::score_of(running, std::move(what)), std::forward<Token>(token));
+}
+
+/// Embeds a prompt, as engine::embed; completes as void(std::error_code, std::vector<float>).
+template<class Token>
+auto async_embed(engine const& running, request what, pooling how, bool normalised, Token&& token)
+{
+    return async_start(running.home(), detail::embedding_of(running, std::move(what), how, normalised),
+                       std::forward<Token>(token));
 }
 
 /// Closes the engine, as engine::close; completes as void(std::error_code).

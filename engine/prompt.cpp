@@ -52,8 +52,7 @@ std::vector<std::int32_t> prompt_tokens(request const& what, engine_info const& 
 }
 
 std::shared_ptr<sequence_request> check_request(request const& what, std::int64_t prompt, engine_info const& model,
-                                                time_point now, std::uint64_t random_seed,
-                                                reading read)
+                                                time_point now, std::uint64_t random_seed, reading read)
 {
     auto const& s = what.sampling;
     require_between("temperature", s.temperature, 0, 100);

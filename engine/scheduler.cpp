@@ -307,7 +307,8 @@ void scheduler::add_reads(issued_step& step, std::shared_ptr<sequence> const& s,
     for (auto i = begin; i < s->computed; ++i) {
         auto const is_last = i + 1 == s->total();
         auto const at = static_cast<std::int32_t>(row + i - begin);
-        if (read == reading::scores ? is_last : (read == reading::last && !is_last) || (read == reading::first && i > 0))
+        if (read == reading::scores ? is_last
+                                    : (read == reading::last && !is_last) || (read == reading::first && i > 0))
             continue;
         ++rows.count;
         if (read != reading::scores) {

@@ -34,7 +34,7 @@ struct sequence_request {
     std::int64_t prompt = 0; ///< tokens
     std::int64_t limit = 0;  ///< tokens of prompt and answer together, at most
     reading read = reading::none;
-    sample_params sampling;  ///< of the first choice, without pointers
+    sample_params sampling; ///< of the first choice, without pointers
     std::vector<token_bias> biases;
 };
 

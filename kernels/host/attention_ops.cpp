@@ -23,19 +23,40 @@ void route_with(route_args const& args, share part)
 }
 
 constexpr attention_table scalar_ops = {
-    embed,     scalar::norm,     scalar::rope_and_store,      scalar::attention, sample_with<scalar::sampling>,
-    score_with<scalar::sampling>, copy_page, scalar::soft_cap, route_with<scalar::routing>,
+    embed,
+    scalar::norm,
+    scalar::rope_and_store,
+    scalar::attention,
+    sample_with<scalar::sampling>,
+    score_with<scalar::sampling>,
+    copy_page,
+    scalar::soft_cap,
+    route_with<scalar::routing>,
 };
 
 #if defined(__x86_64__)
 constexpr attention_table avx2_ops = {
-    embed,     avx2::norm,     avx2::rope_and_store,      avx2::attention, sample_with<avx2::sampling>,
-    score_with<avx2::sampling>, copy_page, avx2::soft_cap, route_with<avx2::routing>,
+    embed,
+    avx2::norm,
+    avx2::rope_and_store,
+    avx2::attention,
+    sample_with<avx2::sampling>,
+    score_with<avx2::sampling>,
+    copy_page,
+    avx2::soft_cap,
+    route_with<avx2::routing>,
 };
 
 constexpr attention_table avx512_ops = {
-    embed,     avx512::norm,     avx512::rope_and_store,      avx512::attention, sample_with<avx512::sampling>,
-    score_with<avx512::sampling>, copy_page, avx512::soft_cap, route_with<avx512::routing>,
+    embed,
+    avx512::norm,
+    avx512::rope_and_store,
+    avx512::attention,
+    sample_with<avx512::sampling>,
+    score_with<avx512::sampling>,
+    copy_page,
+    avx512::soft_cap,
+    route_with<avx512::routing>,
 };
 #endif
 

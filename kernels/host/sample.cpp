@@ -321,8 +321,9 @@ void score(sample_kernels const& kernels, score_args const& args, share part)
             max = std::max(max, *std::max_element(maxima.begin(), maxima.begin() + (count + block - 1) / block));
         }
         numbers = numbers && max < math::infinity && max > -math::infinity;
-        args.logprobs[row] = numbers ? logits[args.tokens[row]] - max - log(kernels.exp_sum(logits, args.vocabulary, max))
-                                     : not_a_number;
+        args.logprobs[row] = numbers
+                                 ? logits[args.tokens[row]] - max - log(kernels.exp_sum(logits, args.vocabulary, max))
+                                 : not_a_number;
     }
 }
 
