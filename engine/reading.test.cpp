@@ -39,8 +39,7 @@ request of(std::vector<std::int32_t> tokens)
 task<std::vector<float>> all_logits(runtime& rt, std::filesystem::path model, std::vector<std::int32_t> tokens)
 {
     auto probe = make_probe(rt, 1);
-    model_probe::options how;
-    how.model = std::move(model);
+    model_probe::options how(std::move(model));
     how.positions = static_cast<std::int64_t>(tokens.size());
     how.set = host::best_isa();
     co_await ask<&model_probe::load>(probe, how);
