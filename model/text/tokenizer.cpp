@@ -149,12 +149,24 @@ tokenizer::tokenizer(tokenizer_description const& source)
     read_tokens(source);
     read_special(source);
     token_index index(source.tokens);
-    for (std::size_t i = 0; i < size(); ++i) {
-        if (source.tokens[i].empty()) continue; // padding of the vocabulary; no text encodes to it
-        auto const other = index.add(static_cast<std::int32_t>(i));
-        if (other < 0) continue;
+    auto const add = [&](token_index& texts, std::size_t i) {
+        auto const other = texts.add(static_cast<std::int32_t>(i));
+        if (other < 0) return;
         bad(item(source.fields.tokens, i),
             "the same text as " + item(source.fields.tokens, static_cast<std::size_t>(other)));
+    };
+    // An empty one pads the vocabulary; no text encodes to it.
+    for (std::size_t i = 0; i < size(); ++i) {
+        if (!source.tokens[i].empty() && !is_structure(types_[i])) add(index, i);
+    }
+    // A marker may be called as a piece of text is ("sop" of ChatGLM2): the piece is what text and merges mean.
+    {
+        token_index markers(source.tokens);
+        for (std::size_t i = 0; i < size(); ++i) {
+            if (source.tokens[i].empty() || !is_structure(types_[i])) continue;
+            add(markers, i);
+            index.add(static_cast<std::int32_t>(i));
+        }
     }
     // Bytes: a byte-level vocabulary's letters, or what other models write unknown characters with.
     std::array<std::int32_t, 256> bytes{};

@@ -38,11 +38,11 @@ struct decode_options {
 /// not.
 class tokenizer {
 public:
-    /// Errors, naming the field: errc::bad_file where the vocabulary is empty or not UTF-8, two tokens have the same
-    /// text, lengths differ, a special id is not in the vocabulary, a merge names a piece or makes one that is not a
-    /// token, a score is not a number, a byte token is none of `<0x00>` to `<0xFF>`, or a printable ASCII character has
-    /// no token in a byte-level vocabulary; errc::unsupported for an expression that can't be compiled, and for a piece
-    /// or added token that is too long to be searched for.
+    /// Errors, naming the field: errc::bad_file where the vocabulary is empty or not UTF-8, two pieces of text or two
+    /// special tokens are the same, lengths differ, a special id is not in the vocabulary, a merge names a piece or
+    /// makes one that is not a token, a score is not a number, a byte token is none of `<0x00>` to `<0xFF>`, or a
+    /// printable ASCII character has no token in a byte-level vocabulary; errc::unsupported for an expression that
+    /// can't be compiled, and for a piece or added token that is too long to be searched for.
     explicit tokenizer(tokenizer_description const& source);
 
     /// Of a GGUF file. Errors: also those of describe().

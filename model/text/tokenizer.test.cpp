@@ -315,6 +315,15 @@ TEST_CASE("a vocabulary that contradicts itself is refused with the field's name
     CHECK(mentions(same, "tokens[261]"));
     CHECK(mentions(same, "tokens[65]"));
 
+    // A control token may share a piece's text; two of them may not.
+    v = good;
+    v.tokens.push_back("h");
+    v.types.push_back(static_cast<std::int32_t>(token_type::control));
+    CHECK(tokenizer(v).encode("h") == ids{'h'});
+    v.tokens.push_back("h");
+    v.types.push_back(static_cast<std::int32_t>(token_type::control));
+    CHECK(mentions(refusal(v), "the same text as"));
+
     v = good;
     v.tokens['k'] = "[none]";
     CHECK(mentions(refusal(v), "'k'"));
@@ -459,8 +468,8 @@ TEST_CASE("published vocabularies give the published ids")
 {
     int vocabularies = 0;
     // Of the last three the data has the vectors, but no vocabulary; they are compared where one is put beside them.
-    for (std::string const name : {"gpt-2", "mpt", "refact", "deepseek-coder", "llama-spm", "phi-3", "llama-bpe", "qwen2",
-                                   "command-r"}) {
+    for (std::string const name :
+         {"gpt-2", "mpt", "refact", "deepseek-coder", "llama-spm", "phi-3", "llama-bpe", "qwen2", "command-r"}) {
         auto const path = test::shared_data("tokenizers/" + name + ".gguf");
         if (!path) continue;
         ++vocabularies;
