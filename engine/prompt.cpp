@@ -43,7 +43,9 @@ std::vector<std::int32_t> prompt_tokens(request const& what, engine_info const& 
         input.bos_token = model.bos_text;
         input.eos_token = model.eos_text;
         input.now = what.date.value_or(today);
-        tokens = text.encode(model.chat->render(input), {false, true});
+        // Control tokens are the template's to write: a message that holds the text of one is text.
+        auto const prompt = model.chat->render_parts(input);
+        tokens = text.encode(prompt.text, {false, true, prompt.trusted});
     } else {
         tokens = text.encode(what.text, {true, what.parse_special});
     }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <plait/model/chat/jinja/limits.hpp>
+#include <plait/model/text/byte_range.hpp>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,14 @@ struct render_input {
     std::optional<std::chrono::sys_seconds> now{};
 };
 
+/// A prompt, and which of its bytes can be trusted.
+struct rendered_prompt {
+    std::string text;
+    /// What the template itself wrote, with `bos_token`, `eos_token` and roles that are plain names; ascending, apart.
+    /// Everything else comes from the conversation, whatever filters it passed on the way.
+    std::vector<byte_range> trusted;
+};
+
 /// A chat template: the Jinja program inside a model file that turns a conversation into a prompt.
 ///
 /// Understands what published templates use and renders it as Python's jinja2 does with `trim_blocks`,
@@ -38,13 +47,17 @@ struct render_input {
 /// host.
 class chat_template {
 public:
-    /// Throws `error(errc::template_failed, ...)` with the line of the first mistake in `source`.
+    /// Throws `error(errc::template_failed, ...)` with line and column of the first mistake in `source`.
     static chat_template parse(std::string source, template_limits limits = {});
 
-    /// The prompt. Safe to call from several threads at once. Throws `error(errc::template_failed, ...)` with the line
-    /// for whatever jinja2 raises, for `raise_exception` with its message, and for a limit that is passed;
+    /// The prompt. Safe to call from several threads at once. Throws `error(errc::template_failed, ...)` with line
+    /// and column for whatever jinja2 raises, for `raise_exception` with its message, and for a limit that is passed;
     /// `error(errc::invalid_argument, ...)` naming the field of `input` that is not UTF-8 or of the wrong shape.
     std::string render(render_input const& input) const;
+
+    /// The same, with what is the template's own told from what came with `input`. Only there may control tokens be
+    /// looked for: a user who writes `<|im_end|>` has not ended a turn. Errors as `render`.
+    rendered_prompt render_parts(render_input const& input) const;
 
     /// The text it was parsed from.
     std::string const& source() const noexcept;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <plait/model/chat/jinja/place.hpp>
 #include <plait/model/chat/jinja/value.hpp>
 #include <string>
 #include <utility>
@@ -63,7 +64,7 @@ struct argument_expressions {
 
 struct expression {
     expression_kind kind;
-    int line;
+    place where;
     unsigned depth = 1; ///< 1 + the deepest operand or argument
     value constant{};
     std::string name{};
@@ -104,7 +105,7 @@ enum class statement_kind : std::uint8_t {
 
 struct statement {
     statement_kind kind;
-    int line;
+    place where;
     std::string text{};
     expression_ptr target{};
     std::vector<expression_ptr> targets{};

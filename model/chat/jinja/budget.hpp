@@ -5,6 +5,7 @@
 #include <plait/model/chat/jinja/limits.hpp>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace plait::jinja {
 
@@ -64,10 +65,33 @@ public:
 
     template_limits const& limits() const noexcept { return limits_; }
 
+    /// Whether texts made now are foreign: see `derivation`.
+    bool foreign() const noexcept { return foreign_; }
+
 private:
     template_limits limits_;
     std::uint64_t steps_ = 0;
     std::size_t allocated_ = 0;
+    bool foreign_ = false;
+    friend class derivation;
+};
+
+/// While it lives, the texts that are made come from inputs of which some are foreign, or from none. So an operation
+/// that knows nothing of the difference cannot lose it: what it makes of a user's words is a user's words.
+class derivation {
+public:
+    derivation(budget& b, bool foreign)
+        : budget_(b)
+        , before_(std::exchange(b.foreign_, foreign))
+    {
+    }
+    ~derivation() { budget_.foreign_ = before_; }
+    derivation(derivation const&) = delete;
+    derivation& operator=(derivation const&) = delete;
+
+private:
+    budget& budget_;
+    bool before_;
 };
 
 } // namespace plait::jinja

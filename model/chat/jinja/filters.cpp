@@ -189,7 +189,7 @@ value replace(interpreter& in, value const& subject, arguments const& given)
     auto const text = as_text(in, subject);
     auto const old = as_text(in, *a[0]);
     auto const replacement = as_text(in, *a[1]);
-    return replace_text(in.cost(), text.string().bytes, old.string().bytes, replacement.string().bytes,
+    return replace_text(in.cost(), text.string(), old.string().bytes, replacement.string(),
                         a.given(2) ? a.integer(2, -1) : -1);
 }
 

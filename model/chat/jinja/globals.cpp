@@ -4,6 +4,7 @@
 #include <plait/model/chat/jinja/interpreter.hpp>
 #include <plait/model/chat/jinja/operators.hpp>
 #include <plait/model/chat/jinja/strftime.hpp>
+#include <plait/model/chat/jinja/text_builder.hpp>
 
 namespace plait::jinja {
 
@@ -54,7 +55,7 @@ mapping initial_members(interpreter& in, char const* what, arguments const& give
         }
     }
     for (auto const& [name, item] : given.named)
-        m.put(in.cost(), make_text(in.cost(), name), item);
+        m.put(in.cost(), foreign_text(in.cost(), name), item);
     return m;
 }
 

@@ -11,6 +11,13 @@ namespace {
 
 using kind = expression_kind;
 
+bool any_foreign(arguments const& given)
+{
+    auto const named = [](auto const& n) { return holds_foreign(n.second); };
+    return std::any_of(given.positional.begin(), given.positional.end(), holds_foreign) ||
+           std::any_of(given.named.begin(), given.named.end(), named);
+}
+
 constexpr unsigned frames_per_level = 4; // a macro call is an expression, a statement, a block and the call itself
 
 } // namespace
@@ -70,9 +77,9 @@ interpreter::~interpreter()
         members.push_back(std::exchange(n->items, {}));
 }
 
-std::string interpreter::render(block const& body, std::vector<std::pair<std::string_view, value>> variables)
+text_builder interpreter::render(block const& body, std::vector<std::pair<std::string_view, value>> variables)
 {
-    std::string out;
+    text_builder out;
     out_ = &out;
     scope_ = std::make_shared<scope>(scope{nullptr, std::move(variables)});
     execute(body);
@@ -89,7 +96,7 @@ value interpreter::make_name_space(name_space n)
 void interpreter::emit(std::string_view text)
 {
     budget_.output(out_->size() + text.size());
-    out_->append(text);
+    out_->append(text, false);
 }
 
 // Statements
@@ -98,7 +105,7 @@ interpreter::flow interpreter::execute(block const& body)
 {
     frame const guard(*this);
     for (auto const& s : body) {
-        line_ = s.line;
+        where_ = s.where;
         auto const how = execute(s);
         if (how != flow::next) return how;
     }
@@ -123,7 +130,7 @@ interpreter::flow interpreter::execute(statement const& s)
         assign(*s.target, evaluate(*s.expressions[0]));
         break;
     case statement_kind::block_assignment: {
-        auto text = make_text(budget_, captured(s.bodies[0]));
+        auto text = captured(s.bodies[0]);
         assign(*s.target, s.expressions[0] ? evaluate_filter(*s.expressions[0], &text) : std::move(text));
         break;
     }
@@ -134,7 +141,7 @@ interpreter::flow interpreter::execute(statement const& s)
         execute_call(s);
         break;
     case statement_kind::filtered: {
-        auto const text = make_text(budget_, captured(s.bodies[0]));
+        auto const text = captured(s.bodies[0]);
         append_str(budget_, *out_, evaluate_filter(*s.expressions[0], &text));
         break;
     }
@@ -224,17 +231,17 @@ interpreter::flow interpreter::execute_scoped(block const& body)
     return execute(body);
 }
 
-std::string interpreter::captured(block const& body)
+value interpreter::captured(block const& body)
 {
-    std::string text;
+    text_builder text;
     auto* const outer = std::exchange(out_, &text);
     struct restore {
         interpreter& in;
-        std::string* outer;
+        text_builder* outer;
         ~restore() { in.out_ = outer; }
     } const guard{*this, outer};
     execute_scoped(body);
-    return text;
+    return text.finish(budget_);
 }
 
 value interpreter::macro_value(macro_definition const& m)
@@ -324,6 +331,7 @@ value interpreter::call(value const& callee, arguments const& given)
     if (callee.is_undefined()) fail_undefined(callee);
     if (!callee.is_function()) throw failure(std::string(type_name(callee)) + " cannot be called");
     auto const& f = callee.callee();
+    derivation const how(budget_, !f.macro && (holds_foreign(f.self) || any_foreign(given)));
     return f.macro ? call_macro(f, given) : f.call(*this, f.self, given);
 }
 
@@ -350,7 +358,7 @@ value interpreter::call_macro(function const& f, arguments const& given)
         else if (at == count && name == "caller" && m.uses_caller)
             inner->put(budget_, "caller", item);
         else if (m.uses_kwargs && (at == count))
-            others.put(budget_, make_text(budget_, name), item);
+            others.put(budget_, foreign_text(budget_, name), item);
         else
             complain("no keyword argument '" + name + "'");
     }
@@ -366,12 +374,12 @@ value interpreter::call_macro(function const& f, arguments const& given)
     }
 
     auto const outer = scope_;
-    std::string text;
+    text_builder text;
     auto* const outer_text = std::exchange(out_, &text);
     struct restore {
         interpreter& in;
         std::shared_ptr<scope> const& outer;
-        std::string* text;
+        text_builder* text;
         ~restore()
         {
             in.scope_ = outer;
@@ -391,7 +399,7 @@ value interpreter::call_macro(function const& f, arguments const& given)
                        make_undefined(budget_, "parameter '" + m.parameters[i] + "' was not provided"));
     }
     execute(m.body);
-    return make_text(budget_, std::move(text));
+    return text.finish(budget_);
 }
 
 value interpreter::apply_filter(std::string_view name, value const& subject, arguments const& given)
@@ -399,6 +407,7 @@ value interpreter::apply_filter(std::string_view name, value const& subject, arg
     auto const f = find_filter(name);
     if (!f) throw failure("no filter named '" + std::string(name) + "'");
     budget_.step();
+    derivation const how(budget_, holds_foreign(subject) || any_foreign(given));
     return f(*this, subject, given);
 }
 
@@ -415,7 +424,7 @@ bool interpreter::apply_test(std::string_view name, value const& subject, argume
 value interpreter::evaluate(expression const& e)
 {
     frame const guard(*this);
-    line_ = e.line;
+    where_ = e.where;
     switch (e.kind) {
     case kind::constant:
         return e.constant;
@@ -540,7 +549,7 @@ value interpreter::evaluate_call(expression const& e)
 {
     auto const callee = evaluate(*e.operands[0]);
     auto const given = evaluate_arguments(e.arguments);
-    line_ = e.line;
+    where_ = e.where;
     return call(callee, given);
 }
 
@@ -554,7 +563,7 @@ value interpreter::evaluate_filter(expression const& e, value const* block_text)
     else
         subject = evaluate(*e.operands[0]);
     auto const given = evaluate_arguments(e.arguments);
-    line_ = e.line;
+    where_ = e.where;
     return apply_filter(e.name, subject, given);
 }
 
@@ -562,7 +571,7 @@ value interpreter::evaluate_test(expression const& e)
 {
     auto const subject = evaluate(*e.operands[0]);
     auto const given = evaluate_arguments(e.arguments);
-    line_ = e.line;
+    where_ = e.where;
     return apply_test(e.name, subject, given);
 }
 
@@ -570,16 +579,17 @@ value interpreter::evaluate_arithmetic(expression const& e)
 {
     auto const left = evaluate(*e.operands[0]);
     auto const right = evaluate(*e.operands[1]);
-    line_ = e.line;
+    where_ = e.where;
+    derivation const how(budget_, holds_foreign(left) || holds_foreign(right));
     return arithmetic(budget_, e.operators[0], left, right);
 }
 
 value interpreter::evaluate_concatenation(expression const& e)
 {
-    std::string text;
+    text_builder text;
     for (auto const& o : e.operands)
         append_str(budget_, text, evaluate(*o));
-    return make_text(budget_, std::move(text));
+    return text.finish(budget_);
 }
 
 value interpreter::evaluate_comparison(expression const& e)

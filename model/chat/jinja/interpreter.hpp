@@ -6,6 +6,7 @@
 #include <optional>
 #include <plait/model/chat/jinja/ast.hpp>
 #include <plait/model/chat/jinja/function.hpp>
+#include <plait/model/chat/jinja/text_builder.hpp>
 #include <plait/model/chat/jinja/value.hpp>
 #include <string>
 #include <string_view>
@@ -39,11 +40,11 @@ public:
     interpreter(interpreter const&) = delete;
     interpreter& operator=(interpreter const&) = delete;
 
-    /// Renders `body` with `variables` defined. Throws `failure`; `line()` then says where.
-    std::string render(block const& body, std::vector<std::pair<std::string_view, value>> variables);
+    /// Renders `body` with `variables` defined. Throws `failure`; `where()` then says at which place.
+    text_builder render(block const& body, std::vector<std::pair<std::string_view, value>> variables);
 
-    /// The line of the template being evaluated.
-    int line() const noexcept { return line_; }
+    /// The place in the template that is being evaluated.
+    place where() const noexcept { return where_; }
 
     // For built-in functions, filters and tests:
 
@@ -76,7 +77,7 @@ private:
     void execute_call(statement const& s);
     void execute_with(statement const& s);
     void define_macro(statement const& s);
-    std::string captured(block const& body);
+    value captured(block const& body);
     value macro_value(macro_definition const& m);
     value call_macro(function const& f, arguments const& given);
 
@@ -104,10 +105,10 @@ private:
 
     budget& budget_;
     std::optional<std::chrono::sys_seconds> now_;
-    int line_ = 1;
+    place where_;
     unsigned depth_ = 0;
     std::shared_ptr<scope> scope_;
-    std::string* out_ = nullptr;
+    text_builder* out_ = nullptr;
     // Scopes that macros refer to and namespaces can form cycles; they are emptied at the end.
     std::deque<std::shared_ptr<scope>> captured_scopes_;
     std::deque<std::shared_ptr<name_space>> name_spaces_;

@@ -32,10 +32,10 @@ std::string normalized(std::string_view source)
 
 class lexer {
 public:
-    lexer(std::string_view source, int& line)
+    lexer(std::string_view source, place& where)
         : source_(normalized(source))
         , text_(source_)
-        , line_(line)
+        , where_(where)
     {
     }
 
@@ -50,20 +50,26 @@ public:
 private:
     std::string source_;
     std::string_view text_;
-    int& line_;
+    place& where_;
     std::size_t at_ = 0;
     bool line_starting_ = true; // whether what was consumed last ended with a line end
     std::vector<token> tokens_;
 
     bool looking_at(std::string_view s, std::size_t at) const { return text_.substr(at, s.size()) == s; }
 
-    void push(token_kind kind, std::string text) { tokens_.push_back({kind, line_, std::move(text)}); }
+    void push(token_kind kind, std::string text) { tokens_.push_back({kind, where_, std::move(text)}); }
 
-    /// Moves to `end`, keeping the line number.
+    /// Moves to `end`, keeping line and column.
     void advance(std::size_t end)
     {
-        line_ += static_cast<int>(std::count(text_.begin() + static_cast<std::ptrdiff_t>(at_),
-                                             text_.begin() + static_cast<std::ptrdiff_t>(end), '\n'));
+        auto const passed = text_.substr(at_, end - at_);
+        auto const newline = passed.rfind('\n');
+        if (newline == std::string_view::npos) {
+            where_.column += static_cast<int>(code_points(passed));
+        } else {
+            where_.line += static_cast<int>(std::count(passed.begin(), passed.end(), '\n'));
+            where_.column = 1 + static_cast<int>(code_points(passed.substr(newline + 1)));
+        }
         if (end > at_) line_starting_ = text_[end - 1] == '\n';
         at_ = end;
     }
@@ -423,10 +429,10 @@ private:
 
 } // namespace
 
-std::vector<token> tokenize(std::string_view source, int& line)
+std::vector<token> tokenize(std::string_view source, place& where)
 {
-    line = 1;
-    return lexer(source, line).run();
+    where = {};
+    return lexer(source, where).run();
 }
 
 } // namespace plait::jinja

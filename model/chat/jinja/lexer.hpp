@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <plait/model/chat/jinja/place.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,7 +24,7 @@ enum class token_kind : std::uint8_t {
 
 struct token {
     token_kind kind;
-    int line;
+    place where;
     std::string text; ///< the name, the operator, the string's or data's value, the digits of a number
 
     bool is(token_kind k) const noexcept { return kind == k; }
@@ -31,8 +32,8 @@ struct token {
 };
 
 /// Cuts a template into tokens as jinja2 does with `trim_blocks` and `lstrip_blocks`: comments are gone, `-` and `+`
-/// have been applied, `raw` blocks are data. `source` is valid UTF-8. Throws `failure` and leaves the line reached in
-/// `line`.
-std::vector<token> tokenize(std::string_view source, int& line);
+/// have been applied, `raw` blocks are data. `source` is valid UTF-8. Throws `failure` and leaves the place reached in
+/// `where`.
+std::vector<token> tokenize(std::string_view source, place& where);
 
 } // namespace plait::jinja

@@ -7,6 +7,7 @@
 #include <plait/model/chat/jinja/operators.hpp>
 #include <plait/model/chat/jinja/strings.hpp>
 #include <plait/model/chat/jinja/text.hpp>
+#include <plait/model/chat/jinja/text_builder.hpp>
 
 namespace plait::jinja {
 
@@ -43,19 +44,19 @@ value split_method(interpreter& in, value const& self, arguments const& given)
     auto const limit = a.integer(1, -1);
     if (!a.given(0)) {
         in.cost().classify(bytes(self).size());
-        return text_list(in.cost(), split_space(bytes(self), limit, from_right));
+        return text_list(in.cost(), self.string(), split_space(bytes(self), limit, from_right));
     }
     auto const separator = a.string(0, {});
     if (separator.empty()) throw failure("the separator of split() is empty");
     in.cost().search(bytes(self).size());
-    return text_list(in.cost(), split(bytes(self), separator, limit, from_right));
+    return text_list(in.cost(), self.string(), split(bytes(self), separator, limit, from_right));
 }
 
 value splitlines(interpreter& in, value const& self, arguments const& given)
 {
     bound_arguments const a("splitlines", given, {"keepends"}, 0);
     in.cost().search(bytes(self).size());
-    return text_list(in.cost(), split_lines(bytes(self), a.boolean(0, false)));
+    return text_list(in.cost(), self.string(), split_lines(bytes(self), a.boolean(0, false)));
 }
 
 template<bool from_right>
@@ -70,8 +71,9 @@ value partition(interpreter& in, value const& self, arguments const& given)
     auto const at = from_right ? find_last(text, separator) : find(text, separator);
     std::vector<value> parts;
     if (at != std::string_view::npos) {
-        for (auto const part : {text.substr(0, at), separator, text.substr(at + separator.size())})
-            parts.push_back(make_text(b, std::string(part)));
+        for (auto const part :
+             {text.substr(0, at), text.substr(at, separator.size()), text.substr(at + separator.size())})
+            parts.push_back(make_part(b, self.string(), part));
     } else {
         parts.assign(3, make_text(b, {}));
         parts[from_right ? 2 : 0] = self;
@@ -151,13 +153,15 @@ value count_method(interpreter& in, value const& self, arguments const& given)
 value replace(interpreter& in, value const& self, arguments const& given)
 {
     bound_arguments const a("replace", given, {"", "", ""}, 2);
-    return replace_text(in.cost(), bytes(self), a.string(0, {}), a.string(1, {}), a.integer(2, -1));
+    auto const old = a.string(0, {});
+    a.string(1, {}); // checks that it is one
+    return replace_text(in.cost(), self.string(), old, a[1]->string(), a.integer(2, -1));
 }
 
 value join(interpreter& in, value const& self, arguments const& given)
 {
     bound_arguments const a("join", given, {""}, 1);
-    return join_texts(in.cost(), bytes(self), *iterate(in.cost(), *a[0]), true);
+    return join_texts(in.cost(), self.string(), *iterate(in.cost(), *a[0]), true);
 }
 
 template<bool end>
@@ -167,8 +171,8 @@ value remove_affix(interpreter& in, value const& self, arguments const& given)
     auto text = bytes(self);
     auto const part = a.string(0, {});
     if (!(end ? text.ends_with(part) : text.starts_with(part))) return self;
-    return make_text(in.cost(),
-                     std::string(end ? text.substr(0, text.size() - part.size()) : text.substr(part.size())));
+    return make_part(in.cost(), self.string(),
+                     end ? text.substr(0, text.size() - part.size()) : text.substr(part.size()));
 }
 
 template<char align>

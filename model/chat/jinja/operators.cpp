@@ -6,6 +6,7 @@
 #include <plait/model/chat/jinja/methods.hpp>
 #include <plait/model/chat/jinja/operators.hpp>
 #include <plait/model/chat/jinja/text.hpp>
+#include <plait/model/chat/jinja/text_builder.hpp>
 
 namespace plait::jinja {
 
@@ -252,12 +253,13 @@ std::optional<std::size_t> position(std::int64_t index, std::size_t size)
 
 value character(budget& b, text const& s, std::size_t index)
 {
-    if (s.ascii()) return make_text(b, s.bytes.substr(index, 1));
+    std::string_view const bytes = s.bytes;
+    if (s.ascii()) return make_part(b, s, bytes.substr(index, 1));
     b.search(s.bytes.size());
     auto const start = offset_of(s.bytes, index);
     auto end = start;
     next_point(s.bytes, end);
-    return make_text(b, s.bytes.substr(start, end - start));
+    return make_part(b, s, bytes.substr(start, end - start));
 }
 
 /// The item under a key, or nothing where Python raises LookupError or TypeError.
@@ -308,10 +310,11 @@ value arithmetic(budget& b, operator_kind o, value const& left, value const& rig
             auto const& x = left.string().bytes;
             auto const& y = right.string().bytes;
             b.output(x.size() + y.size());
-            std::string out;
+            text_builder out;
             out.reserve(x.size() + y.size());
-            out.append(x).append(y);
-            return make_text(b, std::move(out));
+            out.append(left.string());
+            out.append(right.string());
+            return out.finish(b);
         }
         if (list_or_tuple(left) && list_or_tuple(right) && left.items().kind == right.items().kind) {
             auto out = left.items().items;
@@ -455,7 +458,7 @@ value slice(budget& b, value const& subject, value const* start, value const* st
         auto const rest = std::string_view(s.bytes).substr(from);
         auto const bytes =
             s.ascii() ? static_cast<std::size_t>(count) : offset_of(rest, static_cast<std::size_t>(count));
-        return make_text(b, std::string(rest.substr(0, bytes)));
+        return make_part(b, s, rest.substr(0, bytes));
     }
     b.allocate(s.length * sizeof(std::size_t));
     std::vector<std::size_t> offsets;
@@ -463,10 +466,10 @@ value slice(budget& b, value const& subject, value const* start, value const* st
     for (std::size_t i = 0; i < s.bytes.size(); next_point(s.bytes, i))
         offsets.push_back(i);
     offsets.push_back(s.bytes.size());
-    std::string out;
+    text_builder out;
     for (std::int64_t k = 0; k < count; ++k)
-        out.append(s.bytes, offsets[at(k)], offsets[at(k) + 1] - offsets[at(k)]);
-    return make_text(b, std::move(out));
+        out.append(s, std::string_view(s.bytes).substr(offsets[at(k)], offsets[at(k) + 1] - offsets[at(k)]));
+    return out.finish(b);
 }
 
 std::shared_ptr<sequence const> iterate(budget& b, value const& v)
@@ -480,7 +483,7 @@ std::shared_ptr<sequence const> iterate(budget& b, value const& v)
         for (std::size_t at = 0; at < s.bytes.size();) {
             auto const start = at;
             next_point(s.bytes, at);
-            items.push_back(make_text(b, s.bytes.substr(start, at - start)));
+            items.push_back(make_part(b, s, std::string_view(s.bytes).substr(start, at - start)));
         }
     } else if (v.is_mapping()) {
         for (auto const& member : v.members().items)

@@ -14,12 +14,12 @@ using kind = expression_kind;
 
 class parser {
 public:
-    parser(std::vector<token> tokens, template_limits const& limits, int& line)
+    parser(std::vector<token> tokens, template_limits const& limits, place& where)
         : tokens_(std::move(tokens))
         , budget_(limits)
-        , line_(line)
+        , where_(where)
     {
-        line_ = tokens_.front().line;
+        where_ = tokens_.front().where;
     }
 
     block run()
@@ -33,7 +33,7 @@ private:
 
     std::vector<token> tokens_;
     budget budget_; // for the constants and the depth
-    int& line_;
+    place& where_;
     std::size_t at_ = 0;
     unsigned nesting_ = 0;
     unsigned loops_ = 0;                // loops around this place, within the macro
@@ -64,7 +64,7 @@ private:
     {
         auto const& passed = tokens_[at_];
         if (at_ + 1 < tokens_.size()) ++at_;
-        line_ = tokens_[at_].line;
+        where_ = tokens_[at_].where;
         return passed;
     }
 
@@ -136,11 +136,11 @@ private:
 
     // Expressions, from the loosest binding to the tightest
 
-    expression_ptr make(kind k, int line) const
+    expression_ptr make(kind k, place where) const
     {
         auto e = std::make_unique<expression>();
         e->kind = k;
-        e->line = line;
+        e->where = where;
         return e;
     }
 
@@ -153,23 +153,23 @@ private:
         parent.operands.push_back(std::move(child));
     }
 
-    expression_ptr make(kind k, int line, expression_ptr a)
+    expression_ptr make(kind k, place where, expression_ptr a)
     {
-        auto e = make(k, line);
+        auto e = make(k, where);
         adopt(*e, std::move(a));
         return e;
     }
 
-    expression_ptr make(kind k, int line, expression_ptr a, expression_ptr b)
+    expression_ptr make(kind k, place where, expression_ptr a, expression_ptr b)
     {
-        auto e = make(k, line, std::move(a));
+        auto e = make(k, where, std::move(a));
         adopt(*e, std::move(b));
         return e;
     }
 
-    expression_ptr make_constant(int line, value v) const
+    expression_ptr make_constant(place where, value v) const
     {
-        auto e = make(kind::constant, line);
+        auto e = make(kind::constant, where);
         e->constant = std::move(v);
         return e;
     }
@@ -180,9 +180,9 @@ private:
         if (!with_conditional) return parse_or();
         auto result = parse_or();
         while (at_name("if")) {
-            auto const line = advance().line;
+            auto const where = advance().where;
             auto condition = parse_or();
-            auto e = make(kind::conditional, line, std::move(condition), std::move(result));
+            auto e = make(kind::conditional, where, std::move(condition), std::move(result));
             adopt(*e, skip_name("else") ? parse_expression() : nullptr);
             result = std::move(e);
         }
@@ -193,8 +193,8 @@ private:
     {
         auto left = parse_and();
         while (at_name("or")) {
-            auto const line = advance().line;
-            left = make(kind::logical_or, line, std::move(left), parse_and());
+            auto const where = advance().where;
+            left = make(kind::logical_or, where, std::move(left), parse_and());
         }
         return left;
     }
@@ -203,8 +203,8 @@ private:
     {
         auto left = parse_not();
         while (at_name("and")) {
-            auto const line = advance().line;
-            left = make(kind::logical_and, line, std::move(left), parse_not());
+            auto const where = advance().where;
+            left = make(kind::logical_and, where, std::move(left), parse_not());
         }
         return left;
     }
@@ -213,8 +213,8 @@ private:
     {
         if (!at_name("not")) return parse_comparison();
         level const guard(*this);
-        auto const line = advance().line;
-        return make(kind::logical_not, line, parse_not());
+        auto const where = advance().where;
+        return make(kind::logical_not, where, parse_not());
     }
 
     bool comparison_operator(operator_kind& op)
@@ -239,11 +239,11 @@ private:
 
     expression_ptr parse_comparison()
     {
-        auto const line = current().line;
+        auto const where = current().where;
         auto first = parse_sum();
         operator_kind op;
         if (!comparison_operator(op)) return first;
-        auto e = make(kind::comparison, line, std::move(first));
+        auto e = make(kind::comparison, where, std::move(first));
         do {
             e->operators.push_back(op);
             adopt(*e, parse_sum());
@@ -251,9 +251,9 @@ private:
         return e;
     }
 
-    expression_ptr arithmetic(operator_kind op, int line, expression_ptr left, expression_ptr right)
+    expression_ptr arithmetic(operator_kind op, place where, expression_ptr left, expression_ptr right)
     {
-        auto e = make(kind::arithmetic, line, std::move(left), std::move(right));
+        auto e = make(kind::arithmetic, where, std::move(left), std::move(right));
         e->operators.push_back(op);
         return e;
     }
@@ -263,18 +263,18 @@ private:
         auto left = parse_concatenation();
         while (at_operation("+") || at_operation("-")) {
             auto const op = at_operation("+") ? operator_kind::add : operator_kind::subtract;
-            auto const line = advance().line;
-            left = arithmetic(op, line, std::move(left), parse_concatenation());
+            auto const where = advance().where;
+            left = arithmetic(op, where, std::move(left), parse_concatenation());
         }
         return left;
     }
 
     expression_ptr parse_concatenation()
     {
-        auto const line = current().line;
+        auto const where = current().where;
         auto first = parse_product();
         if (!at_operation("~")) return first;
-        auto e = make(kind::concatenation, line, std::move(first));
+        auto e = make(kind::concatenation, where, std::move(first));
         while (skip_operation("~"))
             adopt(*e, parse_product());
         return e;
@@ -293,8 +293,8 @@ private:
             auto const* const found = std::find_if(std::begin(operators), std::end(operators),
                                                    [&](auto const& o) { return at_operation(o.first); });
             if (found == std::end(operators)) return left;
-            auto const line = advance().line;
-            left = arithmetic(found->second, line, std::move(left), parse_power());
+            auto const where = advance().where;
+            left = arithmetic(found->second, where, std::move(left), parse_power());
         }
     }
 
@@ -302,21 +302,21 @@ private:
     {
         auto left = parse_unary(true);
         while (at_operation("**")) { // binds to the left, unlike Python's
-            auto const line = advance().line;
-            left = arithmetic(operator_kind::power, line, std::move(left), parse_unary(true));
+            auto const where = advance().where;
+            left = arithmetic(operator_kind::power, where, std::move(left), parse_unary(true));
         }
         return left;
     }
 
     expression_ptr parse_unary(bool with_filters)
     {
-        auto const line = current().line;
+        auto const where = current().where;
         expression_ptr e;
         if (at_operation("-") || at_operation("+")) {
             level const guard(*this);
             auto const k = at_operation("-") ? kind::negate : kind::plus;
             advance();
-            e = make(k, line, parse_unary(false));
+            e = make(k, where, parse_unary(false));
         } else {
             e = parse_primary();
         }
@@ -354,7 +354,7 @@ private:
 
     expression_ptr parse_primary()
     {
-        auto const line = current().line;
+        auto const where = current().where;
         switch (current().kind) {
         case token_kind::name:
             return parse_name();
@@ -362,11 +362,11 @@ private:
             std::string text;
             while (current().is(token_kind::string))
                 text += advance().text; // neighbours are one string
-            return make_constant(line, make_text(budget_, std::move(text)));
+            return make_constant(where, make_text(budget_, std::move(text)));
         }
         case token_kind::integer:
         case token_kind::real:
-            return make_constant(line, number_value(advance()));
+            return make_constant(where, number_value(advance()));
         case token_kind::operation:
             break;
         default:
@@ -378,12 +378,12 @@ private:
             return e;
         }
         if (skip_operation("[")) {
-            auto e = make(kind::list, line);
+            auto e = make(kind::list, where);
             parse_elements("]", [&] { adopt(*e, parse_expression()); });
             return e;
         }
         if (skip_operation("{")) {
-            auto e = make(kind::dict, line);
+            auto e = make(kind::dict, where);
             parse_elements("}", [&] {
                 adopt(*e, parse_expression());
                 expect_operation(":");
@@ -409,17 +409,17 @@ private:
 
     expression_ptr parse_name()
     {
-        auto const line = current().line;
+        auto const where = current().where;
         auto name = advance().text;
-        if (name == "true" || name == "True") return make_constant(line, true);
-        if (name == "false" || name == "False") return make_constant(line, false);
-        if (name == "none" || name == "None") return make_constant(line, none{});
+        if (name == "true" || name == "True") return make_constant(where, true);
+        if (name == "false" || name == "False") return make_constant(where, false);
+        if (name == "none" || name == "None") return make_constant(where, none{});
         if (macro_) {
             macro_->uses_caller |= name == "caller";
             macro_->uses_varargs |= name == "varargs";
             macro_->uses_kwargs |= name == "kwargs";
         }
-        auto e = make(kind::name, line);
+        auto e = make(kind::name, where);
         e->name = std::move(name);
         return e;
     }
@@ -433,14 +433,14 @@ private:
     /// An expression, or a tuple without parentheses. `extra` is a word that ends it too.
     expression_ptr parse_tuple(bool with_conditional, bool explicit_parentheses, std::string_view extra = {})
     {
-        auto const line = current().line;
-        return parse_tuple_of([&] { return parse_expression(with_conditional); }, line, explicit_parentheses, extra);
+        auto const where = current().where;
+        return parse_tuple_of([&] { return parse_expression(with_conditional); }, where, explicit_parentheses, extra);
     }
 
     template<class Item>
-    expression_ptr parse_tuple_of(Item item, int line, bool explicit_parentheses, std::string_view extra)
+    expression_ptr parse_tuple_of(Item item, place where, bool explicit_parentheses, std::string_view extra)
     {
-        auto tuple = make(kind::tuple, line);
+        auto tuple = make(kind::tuple, where);
         bool is_tuple = false;
         for (;;) {
             if (!tuple->operands.empty()) expect_operation(",");
@@ -458,11 +458,11 @@ private:
     expression_ptr parse_postfix(expression_ptr e)
     {
         for (;;) {
-            auto const line = current().line;
+            auto const where = current().where;
             if (skip_operation(".")) {
-                e = parse_attribute(std::move(e), line);
+                e = parse_attribute(std::move(e), where);
             } else if (skip_operation("[")) {
-                e = parse_subscript(std::move(e), line);
+                e = parse_subscript(std::move(e), where);
             } else if (at_operation("(")) {
                 e = parse_call(std::move(e));
             } else {
@@ -471,36 +471,36 @@ private:
         }
     }
 
-    expression_ptr parse_attribute(expression_ptr subject, int line)
+    expression_ptr parse_attribute(expression_ptr subject, place where)
     {
         if (current().is(token_kind::integer)) {
-            auto index = make_constant(line, number_value(advance()));
-            return make(kind::subscript, line, std::move(subject), std::move(index));
+            auto index = make_constant(where, number_value(advance()));
+            return make(kind::subscript, where, std::move(subject), std::move(index));
         }
-        auto e = make(kind::attribute, line, std::move(subject));
+        auto e = make(kind::attribute, where, std::move(subject));
         e->name = identifier();
         return e;
     }
 
-    expression_ptr parse_subscript(expression_ptr subject, int line)
+    expression_ptr parse_subscript(expression_ptr subject, place where)
     {
         expression_ptr start;
-        if (skip_operation("]")) return make(kind::subscript, line, std::move(subject), make(kind::tuple, line));
+        if (skip_operation("]")) return make(kind::subscript, where, std::move(subject), make(kind::tuple, where));
         if (!at_operation(":")) {
             start = parse_expression();
             if (at_operation(",")) { // a tuple as the key
-                auto key = make(kind::tuple, line, std::move(start));
+                auto key = make(kind::tuple, where, std::move(start));
                 while (skip_operation(",")) {
                     if (at_operation("]")) break;
                     adopt(*key, parse_expression());
                 }
                 expect_operation("]");
-                return make(kind::subscript, line, std::move(subject), std::move(key));
+                return make(kind::subscript, where, std::move(subject), std::move(key));
             }
-            if (skip_operation("]")) return make(kind::subscript, line, std::move(subject), std::move(start));
+            if (skip_operation("]")) return make(kind::subscript, where, std::move(subject), std::move(start));
         }
         expect_operation(":");
-        auto e = make(kind::slice, line, std::move(subject), std::move(start));
+        auto e = make(kind::slice, where, std::move(subject), std::move(start));
         adopt(*e, at_operation(":") || at_operation("]") ? nullptr : parse_expression());
         adopt(*e, skip_operation(":") && !at_operation("]") ? parse_expression() : nullptr);
         expect_operation("]");
@@ -509,7 +509,7 @@ private:
 
     expression_ptr parse_call(expression_ptr callee)
     {
-        auto e = make(kind::call, current().line, std::move(callee));
+        auto e = make(kind::call, current().where, std::move(callee));
         parse_arguments(*e);
         return e;
     }
@@ -576,7 +576,7 @@ private:
     /// One filter behind its bar; `subject` is null for one that applies to a block.
     expression_ptr parse_filter(expression_ptr subject)
     {
-        auto e = make(kind::filter, current().line, std::move(subject));
+        auto e = make(kind::filter, current().where, std::move(subject));
         e->name = dotted_name();
         if (at_operation("(")) parse_arguments(*e);
         return e;
@@ -593,9 +593,9 @@ private:
 
     expression_ptr parse_test(expression_ptr subject)
     {
-        auto const line = advance().line;
+        auto const where = advance().where;
         bool const negated = skip_name("not");
-        auto e = make(kind::test, line, std::move(subject));
+        auto e = make(kind::test, where, std::move(subject));
         e->name = dotted_name();
         if (at_operation("(")) {
             parse_arguments(*e);
@@ -606,7 +606,7 @@ private:
             budget_.depth(e->depth);
             e->arguments.positional.push_back(std::move(argument));
         }
-        return negated ? make(kind::logical_not, line, std::move(e)) : std::move(e);
+        return negated ? make(kind::logical_not, where, std::move(e)) : std::move(e);
     }
 
     bool at_test_argument() const
@@ -636,15 +636,15 @@ private:
 
     expression_ptr parse_target(std::string_view extra, bool with_namespace)
     {
-        auto const line = current().line;
+        auto const where = current().where;
         auto target = parse_tuple_of(
             [&] {
                 auto e = parse_primary();
                 if (with_namespace && e->kind == kind::name && skip_operation("."))
-                    e = parse_attribute(std::move(e), line);
+                    e = parse_attribute(std::move(e), where);
                 return e;
             },
-            line, false, extra);
+            where, false, extra);
         if (!assignable(*target)) throw failure("this cannot be assigned to");
         return target;
     }
@@ -657,21 +657,21 @@ private:
         level const guard(*this);
         block body;
         for (;;) {
-            auto const line = current().line;
+            auto const where = current().where;
             switch (current().kind) {
             case token_kind::end:
                 if (ends.size())
                     throw failure("expected '{% " + std::string(*(ends.end() - 1)) + " %}' before the end");
                 return body;
             case token_kind::data: {
-                statement s{statement_kind::text, line};
+                statement s{statement_kind::text, where};
                 s.text = advance().text;
                 body.push_back(std::move(s));
                 break;
             }
             case token_kind::variable_begin: {
                 advance();
-                statement s{statement_kind::output, line};
+                statement s{statement_kind::output, where};
                 s.expressions.push_back(parse_tuple(true, false));
                 if (!current().is(token_kind::variable_end)) fail_expected("'}}'");
                 advance();
@@ -709,36 +709,36 @@ private:
 
     statement parse_statement()
     {
-        auto const line = current().line;
+        auto const where = current().where;
         auto const name = identifier();
-        if (name == "if") return parse_if(line);
-        if (name == "for") return parse_for(line);
-        if (name == "set") return parse_set(line);
-        if (name == "macro") return parse_macro(line);
-        if (name == "call") return parse_call_block(line);
-        if (name == "with") return parse_with(line);
+        if (name == "if") return parse_if(where);
+        if (name == "for") return parse_for(where);
+        if (name == "set") return parse_set(where);
+        if (name == "macro") return parse_macro(where);
+        if (name == "call") return parse_call_block(where);
+        if (name == "with") return parse_with(where);
         if (name == "filter") {
-            statement s{statement_kind::filtered, line};
+            statement s{statement_kind::filtered, where};
             s.expressions.push_back(parse_block_filters());
             s.bodies.push_back(body_through("endfilter"));
             return s;
         }
         if (name == "generation") { // marks what the model wrote, for training; the text is what its body is
-            statement s{statement_kind::scoped, line};
+            statement s{statement_kind::scoped, where};
             s.bodies.push_back(body_through("endgeneration"));
             return s;
         }
         if (name == "break" || name == "continue") {
             if (!loops_) throw failure("'" + name + "' outside of a loop");
             expect_block_end();
-            return {name == "break" ? statement_kind::loop_break : statement_kind::loop_continue, line};
+            return {name == "break" ? statement_kind::loop_break : statement_kind::loop_continue, where};
         }
         throw failure("unknown or unsupported tag '" + name + "'");
     }
 
-    statement parse_if(int line)
+    statement parse_if(place where)
     {
-        statement s{statement_kind::conditional, line};
+        statement s{statement_kind::conditional, where};
         for (;;) {
             s.expressions.push_back(parse_tuple(false, false));
             s.bodies.push_back(body_until({"elif", "else", "endif"}));
@@ -753,9 +753,9 @@ private:
         }
     }
 
-    statement parse_for(int line)
+    statement parse_for(place where)
     {
-        statement s{statement_kind::loop, line};
+        statement s{statement_kind::loop, where};
         s.target = parse_target("in", false);
         expect_name("in");
         s.expressions.push_back(parse_tuple(false, false, "recursive"));
@@ -771,9 +771,9 @@ private:
         return s;
     }
 
-    statement parse_set(int line)
+    statement parse_set(place where)
     {
-        statement s{statement_kind::assignment, line};
+        statement s{statement_kind::assignment, where};
         s.target = parse_target({}, true);
         if (skip_operation("=")) {
             s.expressions.push_back(parse_tuple(true, false));
@@ -810,9 +810,9 @@ private:
         loops_ = loops;
     }
 
-    statement parse_macro(int line)
+    statement parse_macro(place where)
     {
-        statement s{statement_kind::macro, line};
+        statement s{statement_kind::macro, where};
         s.macro = std::make_unique<macro_definition>();
         s.macro->name = identifier();
         parse_signature(*s.macro);
@@ -820,9 +820,9 @@ private:
         return s;
     }
 
-    statement parse_call_block(int line)
+    statement parse_call_block(place where)
     {
-        statement s{statement_kind::call, line};
+        statement s{statement_kind::call, where};
         s.macro = std::make_unique<macro_definition>();
         if (at_operation("(")) parse_signature(*s.macro);
         auto call = parse_expression();
@@ -832,9 +832,9 @@ private:
         return s;
     }
 
-    statement parse_with(int line)
+    statement parse_with(place where)
     {
-        statement s{statement_kind::with, line};
+        statement s{statement_kind::with, where};
         while (!current().is(token_kind::block_end)) {
             if (!s.targets.empty()) expect_operation(",");
             s.targets.push_back(parse_target({}, false));
@@ -848,9 +848,9 @@ private:
 
 } // namespace
 
-block parse(std::string_view source, template_limits const& limits, int& line)
+block parse(std::string_view source, template_limits const& limits, place& where)
 {
-    return parser(tokenize(source, line), limits, line).run();
+    return parser(tokenize(source, where), limits, where).run();
 }
 
 } // namespace plait::jinja

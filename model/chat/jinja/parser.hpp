@@ -6,7 +6,7 @@
 
 namespace plait::jinja {
 
-/// Parses a whole template. Throws `failure` and leaves the line it is about in `line`.
-block parse(std::string_view source, template_limits const& limits, int& line);
+/// Parses a whole template. Throws `failure` and leaves the place it is about in `where`.
+block parse(std::string_view source, template_limits const& limits, place& where);
 
 } // namespace plait::jinja

@@ -167,7 +167,9 @@ value join(interpreter& in, value const& subject, arguments const& given)
 {
     bound_arguments const a("join", given, {"d", "attribute"}, 0);
     auto source = iterate(in.cost(), subject);
-    auto const separator = a[0] ? to_str(in.cost(), *a[0]) : std::string();
+    auto const between =
+        a[0] && a[0]->is_string() ? *a[0] : make_text(in.cost(), a[0] ? to_str(in.cost(), *a[0]) : std::string());
+    auto const& separator = between.string();
     if (!a.given(1)) return join_texts(in.cost(), separator, *source, false);
     path const attribute(in, a[1]);
     std::vector<value> items;

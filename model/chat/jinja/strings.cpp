@@ -2,6 +2,7 @@
 #include <limits>
 #include <plait/model/chat/jinja/strings.hpp>
 #include <plait/model/chat/jinja/text.hpp>
+#include <plait/model/chat/jinja/text_builder.hpp>
 
 namespace plait::jinja {
 
@@ -29,56 +30,57 @@ value strip_text(budget& b, value const& subject, std::string_view const* chars,
     auto const removed = text.size() - rest.size();
     b.search((removed + 1) * (chars ? chars->size() : 1));
     if (removed == 0) return subject;
-    return make_text(b, std::string(rest));
+    return make_part(b, subject.string(), rest);
 }
 
-value replace_text(budget& b, std::string_view text, std::string_view old, std::string_view replacement,
-                   std::int64_t limit)
+value replace_text(budget& b, text const& subject, std::string_view old, text const& by, std::int64_t limit)
 {
+    std::string_view const text = subject.bytes;
+    std::string_view const replacement = by.bytes;
     auto const most = limit < 0 ? std::numeric_limits<std::size_t>::max() : static_cast<std::size_t>(limit);
     b.search(text.size());
     auto const hits = std::min(old.empty() ? code_points(text) + 1 : count(text, old, most), most);
-    if (hits == 0 || old == replacement) return make_text(b, std::string(text));
+    if (hits == 0 || old == replacement) return make_part(b, subject, text);
     auto const kept = text.size() - hits * old.size();
     if (!replacement.empty() && hits > (std::numeric_limits<std::size_t>::max() - kept) / replacement.size())
         b.output(std::numeric_limits<std::size_t>::max());
     auto const size = kept + hits * replacement.size();
     b.output(size);
-    std::string out;
+    text_builder out;
     out.reserve(size);
     std::size_t at = 0;
     for (std::size_t i = 0; i < hits; ++i) {
         if (old.empty()) {
-            out += replacement;
+            out.append(by);
             if (at == text.size()) break;
             auto const start = at;
             next_point(text, at);
-            out += text.substr(start, at - start);
+            out.append(subject, text.substr(start, at - start));
             continue;
         }
         auto const found = find(text, old, at);
-        out += text.substr(at, found - at);
-        out += replacement;
+        out.append(subject, text.substr(at, found - at));
+        out.append(by);
         at = found + old.size();
     }
-    out += text.substr(at);
-    return make_text(b, std::move(out));
+    out.append(subject, text.substr(at));
+    return out.finish(b);
 }
 
-value join_texts(budget& b, std::string_view separator, sequence const& items, bool strings_only)
+value join_texts(budget& b, text const& separator, sequence const& items, bool strings_only)
 {
-    std::string out;
+    text_builder out;
     bool first = true;
     for (auto const& item : items.items) {
         b.step();
-        if (!first) out += separator;
+        if (!first) out.append(separator);
         first = false;
         if (strings_only && !item.is_string())
             throw failure("join() takes strings, not " + std::string(type_name(item)));
         append_str(b, out, item);
         b.output(out.size());
     }
-    return make_text(b, std::move(out));
+    return out.finish(b);
 }
 
 value pad_text(budget& b, text const& subject, std::int64_t width, char align, std::string_view fill)
@@ -100,12 +102,12 @@ value pad_text(budget& b, text const& subject, std::int64_t width, char align, s
     return make_text(b, std::move(out));
 }
 
-value text_list(budget& b, std::vector<std::string_view> const& parts)
+value text_list(budget& b, text const& whole, std::vector<std::string_view> const& parts)
 {
     std::vector<value> items;
     items.reserve(parts.size());
     for (auto const part : parts)
-        items.push_back(make_text(b, std::string(part)));
+        items.push_back(make_part(b, whole, part));
     return make_sequence(b, sequence_kind::list, std::move(items));
 }
 

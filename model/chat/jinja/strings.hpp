@@ -12,18 +12,18 @@ namespace plait::jinja {
 value strip_text(budget& b, value const& subject, std::string_view const* chars, bool left, bool right);
 
 /// str.replace; every occurrence when `limit` is negative. An empty `old` stands between all characters.
-value replace_text(budget& b, std::string_view text, std::string_view old, std::string_view replacement,
+value replace_text(budget& b, text const& subject, std::string_view old, text const& replacement,
                    std::int64_t limit);
 
 /// The items with `separator` between them. `strings_only` is str.join, which refuses anything else; otherwise items
 /// are converted as by str().
-value join_texts(budget& b, std::string_view separator, sequence const& items, bool strings_only);
+value join_texts(budget& b, text const& separator, sequence const& items, bool strings_only);
 
 /// The text in a field of `width` characters; `align` is '<', '>' or '^' (which centres as str.center does).
 value pad_text(budget& b, text const& subject, std::int64_t width, char align, std::string_view fill);
 
-/// A list of texts.
-value text_list(budget& b, std::vector<std::string_view> const& parts);
+/// A list of parts of a text.
+value text_list(budget& b, text const& whole, std::vector<std::string_view> const& parts);
 
 /// dict.keys, values or items.
 value members_view(budget& b, mapping const& m, sequence_kind kind);

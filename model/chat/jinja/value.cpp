@@ -10,7 +10,6 @@ namespace plait::jinja {
 namespace {
 
 constexpr std::size_t linear_search = 8; // below this many members a scan is faster than hashing
-constexpr std::size_t object_bytes = 64; // control block, header and allocator slack of one shared object
 
 template<class T>
 T const* alternative(value const& v)
@@ -165,6 +164,7 @@ value const* mapping::find(budget& b, value const& key) const
 void mapping::put(budget& b, value key, value item)
 {
     depth = std::max(depth, 1 + std::max(depth_of(key), depth_of(item)));
+    foreign |= holds_foreign(key) || holds_foreign(item);
     if (auto const* present = find(b, key)) {
         const_cast<value&>(*present) = std::move(item); // `*this` is not const, so neither is what it holds
         return;
@@ -205,23 +205,38 @@ unsigned depth_of(value const& item)
     return 0;
 }
 
+bool holds_foreign(value const& item)
+{
+    if (item.is_string()) return !item.string().foreign.empty();
+    if (item.is_sequence()) return item.items().foreign;
+    if (item.is_mapping()) return item.members().foreign;
+    if (item.is_function()) return item.callee().macro != nullptr || holds_foreign(item.callee().self);
+    if (auto const* loop = item.as_loop()) return loop->items->foreign;
+    return item.as_name_space() != nullptr; // its members change
+}
+
 value make_text(budget& b, std::string bytes)
 {
     b.output(bytes.size());
     b.allocate(bytes.size() + object_bytes);
     auto const length = code_points(bytes);
-    return std::make_shared<text const>(text{std::move(bytes), length});
+    std::vector<byte_range> foreign;
+    if (b.foreign() && !bytes.empty()) foreign.push_back({0, bytes.size()});
+    return std::make_shared<text const>(text{std::move(bytes), length, std::move(foreign)});
 }
 
 value make_sequence(budget& b, sequence_kind kind, std::vector<value> items)
 {
     unsigned depth = 0;
-    for (auto const& item : items)
+    bool foreign = false;
+    for (auto const& item : items) {
         depth = std::max(depth, depth_of(item));
+        foreign |= holds_foreign(item);
+    }
     b.depth(depth + 1);
     b.step(items.size() / 16);
     b.allocate(items.size() * sizeof(value) + object_bytes);
-    return std::make_shared<sequence const>(sequence{kind, depth + 1, std::move(items)});
+    return std::make_shared<sequence const>(sequence{kind, depth + 1, std::move(items), foreign});
 }
 
 value make_mapping(budget& b, mapping m)

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <plait/model/chat/jinja/budget.hpp>
+#include <plait/model/text/byte_range.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -118,6 +119,7 @@ private:
 struct text {
     std::string bytes;
     std::size_t length;
+    std::vector<byte_range> foreign{}; ///< what is not the template's own text; ascending, apart, none empty
 
     bool ascii() const noexcept { return length == bytes.size(); }
 };
@@ -129,6 +131,7 @@ struct sequence {
     sequence_kind kind;
     unsigned depth; ///< 1 + the deepest item, so that recursion over values is bounded
     std::vector<value> items;
+    bool foreign = false; ///< an item is, wholly or in part
 
     bool indexable() const noexcept { return kind <= sequence_kind::range; }
 };
@@ -136,6 +139,7 @@ struct sequence {
 /// A dictionary in insertion order.
 struct mapping {
     unsigned depth = 1;
+    bool foreign = false; ///< a key or an item is, wholly or in part
     std::vector<std::pair<value, value>> items;
 
     /// The value under `key` (equal as Python compares, so 1, 1.0 and True are one key), or null.
@@ -171,7 +175,13 @@ struct loop_state {
 /// The depth a container of `item` would add to: 0 for scalars.
 unsigned depth_of(value const& item);
 
-/// Makes values, charging the budget for them. `make_text` requires valid UTF-8.
+/// Whether a text in `item` came from the conversation, wholly or in part, or could have.
+bool holds_foreign(value const& item);
+
+constexpr std::size_t object_bytes = 64; // control block, header and allocator slack of one shared object
+
+/// Makes values, charging the budget for them. `make_text` requires valid UTF-8; its text is foreign as a whole inside a
+/// `derivation` that says so. Operations that keep the two apart use text_builder.
 value make_text(budget& b, std::string bytes);
 value make_sequence(budget& b, sequence_kind kind, std::vector<value> items);
 value make_mapping(budget& b, mapping m);
