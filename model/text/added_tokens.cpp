@@ -3,6 +3,8 @@
 #include <plait/model/text/unicode.hpp>
 #include <plait/model/text/utf8.hpp>
 
+#include <algorithm>
+
 namespace plait {
 namespace {
 
@@ -27,6 +29,13 @@ bool word_after(std::string_view text, std::size_t begin) noexcept
 
 } // namespace
 
+bool special_places::allow(std::size_t begin, std::size_t end) const noexcept
+{
+    if (anywhere_) return true;
+    auto const at = std::partition_point(parts_.begin(), parts_.end(), [&](byte_range r) { return r.end < end; });
+    return at != parts_.end() && at->begin <= begin;
+}
+
 added_tokens::added_tokens(std::vector<added_token> const& tokens, std::vector<bool> const& special)
 {
     tokens_.reserve(tokens.size());
@@ -41,7 +50,8 @@ added_tokens::added_tokens(std::vector<added_token> const& tokens, std::vector<b
     at_node_.resize(trie_.size(), -1);
 }
 
-std::optional<added_tokens::match> added_tokens::find(std::string_view text, std::size_t from, bool with_special) const
+std::optional<added_tokens::match> added_tokens::find(std::string_view text, std::size_t from,
+                                                     special_places const& special) const
 {
     for (std::size_t i = from; i < text.size(); ++i) {
         if (!first_[static_cast<unsigned char>(text[i])]) continue;
@@ -52,7 +62,7 @@ std::optional<added_tokens::match> added_tokens::find(std::string_view text, std
             node = trie_.child(node, text[j]);
             if (node == byte_trie::none) break;
             auto const at = at_node_[node];
-            if (at < 0 || (!with_special && tokens_[static_cast<std::size_t>(at)].special)) continue;
+            if (at < 0 || (tokens_[static_cast<std::size_t>(at)].special && !special.allow(i, j + 1))) continue;
             longest = &tokens_[static_cast<std::size_t>(at)];
             end = j + 1;
         }

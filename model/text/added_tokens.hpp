@@ -1,5 +1,6 @@
 #pragma once
 
+#include <plait/model/text/byte_range.hpp>
 #include <plait/model/text/byte_trie.hpp>
 #include <plait/model/text/tokenizer_description.hpp>
 
@@ -7,10 +8,32 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
 namespace plait {
+
+/// Where in a text tokens that are found only where asked may be: nowhere, anywhere, or within one of some parts.
+class special_places {
+public:
+    explicit special_places(bool anywhere) noexcept
+        : anywhere_(anywhere)
+    {
+    }
+    /// `parts` are ascending and apart, and outlive this.
+    explicit special_places(std::span<byte_range const> parts) noexcept
+        : parts_(parts)
+    {
+    }
+
+    /// Whether a token may take the bytes [begin, end).
+    bool allow(std::size_t begin, std::size_t end) const noexcept;
+
+private:
+    bool anywhere_ = false;
+    std::span<byte_range const> parts_{};
+};
 
 /// Finds tokens that are cut out of a text whole. Immutable.
 class added_tokens {
@@ -31,7 +54,7 @@ public:
 
     /// The first token in `text` at or after `from`: the leftmost, and the longest of those that start there. White
     /// space before `from` is not taken.
-    std::optional<match> find(std::string_view text, std::size_t from, bool with_special) const;
+    std::optional<match> find(std::string_view text, std::size_t from, special_places const& special) const;
 
 private:
     struct entry {

@@ -327,17 +327,22 @@ void tokenizer::read_added(tokenizer_description const& source)
 // One call of encode: the working memory, and the tokens of the pieces met so far.
 class tokenizer::text_encoder {
 public:
-    text_encoder(tokenizer const& owner, std::size_t text_size, bool parse_special)
+    text_encoder(tokenizer const& owner, std::size_t text_size, encode_options const& options)
         : owner_(owner)
-        , parse_special_(parse_special)
+        , options_(options)
         , cache_(text_size >= worth_caching ? cache_size : 0)
     {
     }
 
     void run(std::string_view text, std::vector<std::int32_t>& out)
     {
-        cut_out(owner_.raw_->tokens, text, out,
-                [&](std::string_view part, bool first) { normalize(part, first, out); });
+        auto const places = options_.parse_special && options_.trusted ? special_places(*options_.trusted)
+                                                                       : special_places(options_.parse_special);
+        cut_out(owner_.raw_->tokens, places, text, out, [&](std::string_view part, bool first) {
+            // Rewritten text has lost its places: it may hold control tokens where all of it may.
+            auto const begin = static_cast<std::size_t>(part.data() - text.data());
+            normalize(part, special_places(places.allow(begin, begin + part.size())), first, out);
+        });
     }
 
     std::uint64_t steps() const noexcept { return memory_.steps(); }
@@ -356,11 +361,12 @@ private:
 
     // Gives the text between tokens to `each`, and the tokens to `out`.
     template<class F>
-    void cut_out(added_tokens const& tokens, std::string_view text, std::vector<std::int32_t>& out, F each) const
+    void cut_out(added_tokens const& tokens, special_places const& special, std::string_view text,
+                 std::vector<std::int32_t>& out, F each) const
     {
         std::size_t at = 0;
         while (!tokens.empty()) {
-            auto const found = tokens.find(text, at, parse_special_);
+            auto const found = tokens.find(text, at, special);
             if (!found) break;
             if (found->begin > at) each(text.substr(at, found->begin - at), at == 0);
             out.push_back(found->id);
@@ -369,13 +375,13 @@ private:
         if (at < text.size()) each(text.substr(at), at == 0);
     }
 
-    void normalize(std::string_view text, bool first, std::vector<std::int32_t>& out)
+    void normalize(std::string_view text, special_places const& special, bool first, std::vector<std::int32_t>& out)
     {
         if (!owner_.engine_->normal.is_identity()) {
             text = rewritten_.emplace_back(owner_.engine_->normal.apply(text));
             if (text.size() >= longest_text) throw error(errc::invalid_argument, "text: 2 GiB or more");
         }
-        cut_out(owner_.normalized_->tokens, text, out,
+        cut_out(owner_.normalized_->tokens, special, text, out,
                 [&](std::string_view part, bool start) { plain(part, first && start, out); });
     }
 
@@ -440,7 +446,7 @@ private:
     }
 
     tokenizer const& owner_;
-    bool parse_special_;
+    encode_options options_;
     std::vector<cached> cache_;
     std::vector<std::string_view> pieces_;
     std::deque<std::string> rewritten_; // cached pieces are views into it
@@ -467,13 +473,14 @@ std::vector<std::int32_t> tokenizer::encode(std::string_view text, encode_option
     if (!is_utf8(text)) {
         repaired = replace_invalid_utf8(text);
         text = repaired;
+        if (options.trusted) options.trusted.emplace(); // those are numbers of another text
         if (text.size() >= longest_text) throw error(errc::invalid_argument, "text: 2 GiB or more");
     }
 
     std::vector<std::int32_t> out;
     out.reserve(text.size() / 4 + 2);
     if (options.add_special) out.insert(out.end(), before_.begin(), before_.end());
-    text_encoder encoder(*this, text.size(), options.parse_special);
+    text_encoder encoder(*this, text.size(), options);
     encoder.run(text, out);
     if (options.add_special) out.insert(out.end(), after_.begin(), after_.end());
     if (steps != nullptr) *steps = encoder.steps();

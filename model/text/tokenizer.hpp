@@ -1,5 +1,6 @@
 #pragma once
 
+#include <plait/model/text/byte_range.hpp>
 #include <plait/model/text/tokenizer_description.hpp>
 #include <plait/model/text/vocabulary.hpp>
 
@@ -18,6 +19,10 @@ namespace plait {
 struct encode_options {
     bool add_special = false;   ///< put the begin and end tokens where the model wants them
     bool parse_special = false; ///< find control tokens written out in the text; not for text from outside
+    /// Where given with `parse_special`, control tokens are found only within one of these parts of the text, which are
+    /// ascending and apart. Their ends are no borders: text is encoded across them. Where the text is not UTF-8, as if
+    /// there were none.
+    std::optional<std::span<byte_range const>> trusted{};
 };
 
 struct decode_options {

@@ -1,0 +1,436 @@
+#include <algorithm>
+#include <initializer_list>
+#include <plait/model/chat/answer_parser.hpp>
+#include <plait/model/chat/jinja/json.hpp>
+#include <plait/model/chat/jinja/text.hpp>
+#include <utility>
+
+namespace plait {
+
+namespace {
+
+using calls = answer_style::calls;
+using reasoning = answer_style::reasoning;
+
+constexpr std::string_view spaces = " \t\r\n";
+
+bool has(std::string_view text, std::string_view part) noexcept
+{
+    return text.find(part) != std::string_view::npos;
+}
+
+struct found {
+    std::size_t at = 0;     ///< before it there is no marker, and none that could begin
+    std::string_view what;  ///< empty: none of them is complete there
+};
+
+/// The first of `markers` in `text`. Where what follows could complete one that begins earlier, that place comes first.
+found find_marker(std::string_view text, std::initializer_list<std::string_view> markers, bool last)
+{
+    found best{text.size(), {}};
+    for (auto const m : markers) {
+        auto const at = text.find(m);
+        if (at < best.at) best = {at, m};
+        if (last) continue;
+        for (std::size_t n = std::min(m.size() - 1, text.size()); n > 0; --n) {
+            if (!text.ends_with(m.substr(0, n))) continue;
+            if (text.size() - n < best.at) best = {text.size() - n, {}};
+            break;
+        }
+    }
+    return best;
+}
+
+/// Whether `text` could become, or is, one that begins with `marker`.
+bool may_begin(std::string_view text, std::string_view marker)
+{
+    return marker.starts_with(text.substr(0, marker.size()));
+}
+
+std::string_view trimmed(std::string_view text)
+{
+    auto const from = text.find_first_not_of(spaces);
+    if (from == std::string_view::npos) return {};
+    return text.substr(from, text.find_last_not_of(spaces) - from + 1);
+}
+
+template_limits json_limits()
+{
+    template_limits limits;
+    limits.depth = 64;
+    limits.memory_bytes = 64 * answer_parser::longest_call;
+    return limits;
+}
+
+} // namespace
+
+answer_style answer_style_of(std::string_view source) noexcept
+{
+    answer_style out;
+    if (has(source, "<|channel|>") && has(source, "<|message|>")) return {reasoning::harmony, calls::harmony};
+    if (has(source, "<think>") || has(source, "</think>")) out.thoughts = reasoning::think;
+    if (has(source, "<arg_key>"))
+        out.tools = calls::glm;
+    else if (has(source, "[TOOL_CALLS]"))
+        out.tools = calls::mistral;
+    else if (has(source, "<|tool_call|>"))
+        out.tools = calls::granite;
+    else if (has(source, "<tool_call>"))
+        out.tools = calls::hermes;
+    else if (has(source, "Action:") && has(source, "tool_name"))
+        out.tools = calls::command_r;
+    else if (has(source, "<|python_tag|>") || (has(source, "\"parameters\"") && has(source, "ipython")))
+        out.tools = calls::llama;
+    return out;
+}
+
+bool opens_thoughts(std::string_view prompt) noexcept
+{
+    auto const end = prompt.find_last_not_of(spaces);
+    return end != std::string_view::npos && prompt.substr(0, end + 1).ends_with("<think>");
+}
+
+answer_parser::answer_parser(answer_style style, bool inside_thoughts)
+    : style_(style)
+    , skip_space_(style != answer_style{})
+{
+    if (style.thoughts == reasoning::harmony)
+        state_ = state::header;
+    else if (inside_thoughts && style.thoughts == reasoning::think)
+        state_ = state::thoughts;
+}
+
+answer_parts answer_parser::push(std::string_view piece)
+{
+    held_ += piece;
+    while (step(false)) {
+    }
+    return std::exchange(out_, {});
+}
+
+answer_parts answer_parser::finish()
+{
+    while (step(true)) {
+    }
+    return std::exchange(out_, {});
+}
+
+/// Takes one step; false: nothing more can be said of what is held.
+bool answer_parser::step(bool last)
+{
+    if (held_.empty()) return false;
+    if (skip_space_) {
+        held_.erase(0, std::min(held_.find_first_not_of(spaces), held_.size()));
+        if (held_.empty()) return false;
+    }
+    switch (state_) {
+    case state::start:
+        return at_start(last);
+    case state::thoughts:
+        return in_thoughts(last);
+    case state::text:
+        return in_text(last);
+    case state::call:
+        return in_call(last);
+    case state::header:
+        return in_header(last);
+    }
+    return false;
+}
+
+/// Some markers count only where an answer begins, so that it can speak of them.
+bool answer_parser::at_start(bool last)
+{
+    std::string_view const text = held_;
+    if (style_.thoughts == reasoning::think) {
+        constexpr std::string_view open = "<think>";
+        if (text.starts_with(open)) {
+            held_.erase(0, open.size());
+            state_ = state::thoughts;
+            return true;
+        }
+        if (!last && may_begin(text, open)) return false;
+    }
+    state_ = state::text;
+    if (style_.tools == calls::llama) {
+        constexpr std::string_view tag = "<|python_tag|>";
+        if (!last && may_begin(text, tag) && text.size() < tag.size()) {
+            state_ = state::start;
+            return false;
+        }
+        if (text.starts_with(tag))
+            begin_call(tag, "");
+        else if (text.front() == '{')
+            begin_call("", "");
+    } else if ((style_.tools == calls::mistral || style_.tools == calls::granite) && text.front() == '[') {
+        // The marker is a control token that a stream may have left out.
+        constexpr std::string_view tag = "[TOOL_CALLS]";
+        if (!last && may_begin(text, tag) && text.size() < tag.size()) {
+            state_ = state::start;
+            return false;
+        }
+        if (text.starts_with("[{")) begin_call("", "");
+    }
+    return true;
+}
+
+bool answer_parser::in_thoughts(bool last)
+{
+    auto const next = find_marker(held_, {"</think>"}, last);
+    if (next.at > 0) {
+        out_.reasoning.append(held_, 0, next.at);
+        skip_space_ = false;
+    }
+    held_.erase(0, next.at + next.what.size());
+    if (next.what.empty()) return false;
+    state_ = state::start; // of what the thoughts lead to: it can be a call
+    skip_space_ = true;
+    return true;
+}
+
+void answer_parser::show(std::size_t size)
+{
+    if (size == 0) return;
+    (thinking_ ? out_.reasoning : out_.text).append(held_, 0, size);
+    held_.erase(0, size);
+    skip_space_ = false;
+}
+
+bool answer_parser::in_text(bool last)
+{
+    found next;
+    switch (style_.tools) {
+    case calls::hermes:
+    case calls::glm:
+        next = find_marker(held_, {"<tool_call>"}, last);
+        break;
+    case calls::mistral:
+        next = find_marker(held_, {"[TOOL_CALLS]"}, last);
+        break;
+    case calls::granite:
+        next = style_.thoughts == reasoning::think
+                   ? find_marker(held_, {"<|tool_call|>", "<response>", "</response>"}, last)
+                   : find_marker(held_, {"<|tool_call|>"}, last);
+        break;
+    case calls::command_r:
+        next = find_marker(held_, {"Action: ```json", "Action:```json"}, last);
+        break;
+    case calls::harmony:
+        next = find_marker(held_, {"<|end|>", "<|return|>", "<|call|>", "<|start|>", "<|channel|>"}, last);
+        break;
+    case calls::llama:
+    case calls::none:
+        next.at = held_.size();
+        break;
+    }
+    show(next.at);
+    if (next.what.empty()) return false;
+    std::string const marker(next.what);
+    if (marker == "<response>" || marker == "</response>") {
+        held_.erase(0, marker.size());
+    } else if (style_.tools == calls::harmony) {
+        if (marker != "<|channel|>" && marker != "<|start|>") held_.erase(0, marker.size());
+        thinking_ = false;
+        skip_space_ = true;
+        state_ = state::header;
+    } else {
+        std::string_view const end = marker == "<tool_call>" ? "</tool_call>" : marker.starts_with("Action") ? "```" : "";
+        begin_call(marker, end);
+    }
+    return true;
+}
+
+void answer_parser::begin_call(std::string_view marker, std::string_view end)
+{
+    opened_by_ = marker;
+    call_end_ = end;
+    held_.erase(0, marker.size());
+    scanned_ = 0;
+    skip_space_ = false;
+    state_ = state::call;
+}
+
+/// The call is text after all; `size` bytes of what is held belong to it.
+void answer_parser::give_up_call(std::size_t size)
+{
+    out_.malformed = true;
+    out_.text += opened_by_;
+    state_ = state::text;
+    thinking_ = false;
+    show(size);
+}
+
+bool answer_parser::in_call(bool last)
+{
+    std::string_view const text = held_;
+    auto const rest = text.substr(scanned_);
+    found next{rest.size(), {}};
+    if (style_.tools == calls::harmony)
+        next = find_marker(rest, {"<|call|>", "<|end|>", "<|return|>", "<|start|>"}, last);
+    else if (!call_end_.empty())
+        next = find_marker(rest, {call_end_}, last);
+    auto const end = scanned_ + next.at;
+    auto const marker = next.what == "<|start|>" ? 0 : next.what.size();
+    scanned_ = end;
+    if (end > longest_call) {
+        give_up_call(longest_call);
+        return true;
+    }
+    if (next.what.empty()) {
+        if (!last) return false;
+        if (!call_end_.empty()) {
+            give_up_call(end);
+            return true;
+        }
+    }
+    if (!read_call(text.substr(0, end))) {
+        give_up_call(style_.tools == calls::harmony ? end : end + marker);
+        if (style_.tools == calls::harmony) state_ = state::text; // its end marker is next
+        return true;
+    }
+    held_.erase(0, end + marker);
+    state_ = style_.tools == calls::harmony ? state::header : state::text;
+    skip_space_ = true;
+    return true;
+}
+
+/// `<|start|>assistant<|channel|>NAME to=functions.x <|constrain|>json<|message|>`, any part of which may be missing.
+bool answer_parser::in_header(bool last)
+{
+    constexpr std::size_t longest = 512;
+    auto const next = find_marker(held_, {"<|message|>"}, last);
+    bool const header = may_begin(held_, "<|start|>") || may_begin(held_, "<|channel|>") ||
+                        may_begin(held_, "<|message|>") || may_begin(held_, "assistant") || may_begin(held_, "to=");
+    if (header && next.what.empty() && !last && next.at <= longest) return false;
+    if (!header || next.what.empty() || next.at > longest) { // text without channels
+        thinking_ = false;
+        state_ = state::text;
+        // It stays as it is: what would begin a header again is no header.
+        for (std::string_view const m : {"<|start|>", "<|channel|>"}) {
+            if (!held_.starts_with(m)) continue;
+            show(m.size());
+            break;
+        }
+        return !held_.empty();
+    }
+    auto const words = std::string_view(held_).substr(0, next.at);
+    thinking_ = has(words, "<|channel|>analysis");
+    recipient_.clear();
+    constexpr std::string_view to = "to=functions.";
+    if (auto const at = words.find(to); at != std::string_view::npos) {
+        auto const name = words.substr(at + to.size());
+        recipient_ = name.substr(0, std::min(name.find_first_of(" \t\r\n<"), name.size()));
+    }
+    held_.erase(0, next.at + next.what.size());
+    skip_space_ = true;
+    state_ = state::text;
+    if (!recipient_.empty()) {
+        thinking_ = false;
+        begin_call("", "");
+    }
+    return true;
+}
+
+bool answer_parser::add_call(tool_call call)
+{
+    if (call.name.empty()) return false;
+    if (call.id.empty()) call.id = "call_" + std::to_string(count_);
+    ++count_;
+    out_.calls.push_back(std::move(call));
+    return true;
+}
+
+bool answer_parser::read_call(std::string_view body)
+{
+    if (!jinja::valid_utf8(body)) return false;
+    body = trimmed(body);
+    if (style_.tools == calls::glm) return read_glm_call(body);
+    try {
+        if (style_.tools != calls::harmony) return read_json_calls(body);
+        jinja::budget b(json_limits());
+        auto const arguments = jinja::parse_json(b, body.empty() ? "{}" : body);
+        return arguments.is_mapping() && jinja::valid_utf8(recipient_) &&
+               add_call({recipient_, jinja::dump_json(b, arguments, {}), {}});
+    } catch (jinja::failure const&) {
+        return false;
+    }
+}
+
+/// One object or an array of them. All of them are read, or none.
+bool answer_parser::read_json_calls(std::string_view body)
+{
+    jinja::budget b(json_limits());
+    auto const all = jinja::parse_json(b, body);
+    std::vector<jinja::value> items;
+    if (all.is_sequence())
+        items = all.items().items;
+    else
+        items.push_back(all);
+    if (items.empty()) return false;
+    std::vector<tool_call> read;
+    read.reserve(items.size());
+    for (auto const& item : items) {
+        if (!item.is_mapping()) return false;
+        auto const member = [&](std::initializer_list<std::string_view> names) -> jinja::value const* {
+            for (auto const name : names) {
+                if (auto const* v = item.members().find(name)) return v;
+            }
+            return nullptr;
+        };
+        auto const* name = member({"name", "tool_name"});
+        if (name == nullptr || !name->is_string() || name->string().bytes.empty()) return false;
+        tool_call call{name->string().bytes, "{}", {}};
+        if (auto const* given = member({"arguments", "parameters"})) {
+            auto const arguments = given->is_string() ? jinja::parse_json(b, given->string().bytes) : *given;
+            if (!arguments.is_mapping()) return false;
+            call.arguments = jinja::dump_json(b, arguments, {});
+        }
+        auto const* id = member({"id", "tool_call_id"});
+        if (id != nullptr && id->is_string()) call.id = id->string().bytes;
+        read.push_back(std::move(call));
+    }
+    for (auto& call : read) {
+        // Command R's way to say that it calls none.
+        bool const none = style_.tools == calls::command_r && call.name.starts_with("directly") && call.name.ends_with("answer");
+        if (!none) add_call(std::move(call));
+    }
+    return true;
+}
+
+/// A name, then keys and values; a value that is not JSON is a string.
+bool answer_parser::read_glm_call(std::string_view body)
+{
+    constexpr std::string_view key_open = "<arg_key>", key_end = "</arg_key>";
+    constexpr std::string_view value_open = "<arg_value>", value_end = "</arg_value>";
+    auto rest = body;
+    auto const name = trimmed(rest.substr(0, std::min(rest.find(key_open), rest.size())));
+    if (name.empty() || name.find_first_of("<>\n{}") != std::string_view::npos) return false;
+    rest.remove_prefix(std::min(rest.find(key_open), rest.size()));
+    try {
+        jinja::budget b(json_limits());
+        jinja::mapping arguments;
+        while (!trimmed(rest).empty()) {
+            rest = trimmed(rest);
+            auto const key_at = rest.find(key_end);
+            if (!rest.starts_with(key_open) || key_at == std::string_view::npos) return false;
+            auto const key = trimmed(rest.substr(key_open.size(), key_at - key_open.size()));
+            rest = trimmed(rest.substr(key_at + key_end.size()));
+            auto const value_at = rest.find(value_end);
+            if (!rest.starts_with(value_open) || value_at == std::string_view::npos) return false;
+            auto const text = rest.substr(value_open.size(), value_at - value_open.size());
+            rest.remove_prefix(value_at + value_end.size());
+            jinja::value item;
+            try {
+                item = jinja::parse_json(b, text);
+            } catch (jinja::failure const&) {
+                item = jinja::make_text(b, std::string(text));
+            }
+            arguments.put(b, jinja::make_text(b, std::string(key)), std::move(item));
+        }
+        return add_call({std::string(name), jinja::dump_json(b, jinja::make_mapping(b, std::move(arguments)), {}), {}});
+    } catch (jinja::failure const&) {
+        return false;
+    }
+}
+
+} // namespace plait

@@ -1,0 +1,182 @@
+#include <random>
+
+#include <doctest/doctest.h>
+
+#include <plait/model/chat/answer_parser.hpp>
+
+using namespace plait;
+
+namespace {
+
+using calls = answer_style::calls;
+using reasoning = answer_style::reasoning;
+
+void add(answer_parts& all, answer_parts more)
+{
+    all.reasoning += more.reasoning;
+    all.text += more.text;
+    for (auto& call : more.calls)
+        all.calls.push_back(std::move(call));
+    all.malformed |= more.malformed;
+}
+
+answer_parts parse(answer_style style, std::string const& text, bool inside = false, std::size_t size = 1 << 30)
+{
+    answer_parser parser(style, inside);
+    answer_parts all;
+    for (std::size_t at = 0; at < text.size(); at += size)
+        add(all, parser.push(std::string_view(text).substr(at, size)));
+    add(all, parser.finish());
+    return all;
+}
+
+answer_parts parts(std::string thoughts, std::string text, std::vector<tool_call> tools = {}, bool malformed = false)
+{
+    return {std::move(thoughts), std::move(text), std::move(tools), malformed};
+}
+
+struct example {
+    answer_style style;
+    bool inside;
+    std::string text;
+    answer_parts expected;
+};
+
+std::vector<example> examples()
+{
+    answer_style const think{reasoning::think, calls::none};
+    answer_style const qwen{reasoning::think, calls::hermes};
+    answer_style const llama{reasoning::none, calls::llama};
+    answer_style const mistral{reasoning::none, calls::mistral};
+    answer_style const command_r{reasoning::none, calls::command_r};
+    answer_style const glm{reasoning::think, calls::glm};
+    answer_style const granite{reasoning::think, calls::granite};
+    answer_style const harmony{reasoning::harmony, calls::harmony};
+    return {
+        {{}, false, " <think>x</think> <tool_call>", parts("", " <think>x</think> <tool_call>")},
+        {think, false, "<think>\nWhy <b>?\n</think>\n\nBecause.", parts("Why <b>?\n", "Because.")},
+        {think, true, "\nHm.</think>Yes", parts("Hm.", "Yes")},
+        {think, false, "A <think> is no thought.", parts("", "A <think> is no thought.")},
+        {think, false, "<think>never ends", parts("never ends", "")},
+        {think, false, "<thin", parts("", "<thin")},
+        {qwen, false, "<think>\n\n</think>\n\nI look.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": [1, \"ü\"]}}\n</tool_call>",
+         parts("", "I look.\n", {{"f", "{\"a\": [1, \"ü\"]}", "call_0"}})},
+        {qwen, false, "<tool_call>{\"name\":\"f\",\"arguments\":\"{\\\"x\\\":2}\"}</tool_call>\n<tool_call>{\"name\":\"g\",\"id\":\"7\"}</tool_call>",
+         parts("", "", {{"f", "{\"x\": 2}", "call_0"}, {"g", "{}", "7"}})},
+        {qwen, false, "<tool_call>{\"name\": f}</tool_call> done", parts("", "<tool_call>{\"name\": f}</tool_call> done", {}, true)},
+        {qwen, false, "<tool_call>{\"name\": \"f\"", parts("", "<tool_call>{\"name\": \"f\"", {}, true)},
+        {qwen, false, "<tool_call>{\"name\": \"f\", \"arguments\": [1]}</tool_call>",
+         parts("", "<tool_call>{\"name\": \"f\", \"arguments\": [1]}</tool_call>", {}, true)},
+        {llama, false, "{\"name\": \"f\", \"parameters\": {\"a\": 1}}", parts("", "", {{"f", "{\"a\": 1}", "call_0"}})},
+        {llama, false, "<|python_tag|>{\"name\": \"f\", \"parameters\": {}}", parts("", "", {{"f", "{}", "call_0"}})},
+        {llama, false, "{ is a brace", parts("", "{ is a brace", {}, true)},
+        {llama, false, "Say {\"name\": \"f\"}", parts("", "Say {\"name\": \"f\"}")},
+        {mistral, false, "[TOOL_CALLS][{\"name\": \"f\", \"arguments\": {}, \"id\": \"abcdefghi\"}, {\"name\": \"g\", \"arguments\": {}}]",
+         parts("", "", {{"f", "{}", "abcdefghi"}, {"g", "{}", "call_1"}})},
+        {mistral, false, "[{\"name\": \"f\", \"arguments\": {}}]", parts("", "", {{"f", "{}", "call_0"}})},
+        {mistral, false, "[1] is a reference", parts("", "[1] is a reference")},
+        {command_r, false, "Plan: look.\nAction: ```json\n[{\"tool_name\": \"f\", \"parameters\": {\"q\": \"x\"}}]\n```",
+         parts("", "Plan: look.\n", {{"f", "{\"q\": \"x\"}", "call_0"}})},
+        {command_r, false, "Action: ```json\n[{\"tool_name\": \"directly-answer\", \"parameters\": {}}]\n```Hi", parts("", "Hi")},
+        {glm, false, "<think>t</think>\n<tool_call>f\n<arg_key>city</arg_key>\n<arg_value>Bern</arg_value>\n<arg_key>n</arg_key>\n<arg_value>2</arg_value>\n</tool_call>",
+         parts("t", "", {{"f", "{\"city\": \"Bern\", \"n\": 2}", "call_0"}})},
+        {glm, false, "<tool_call>f\n<arg_key>a</tool_call>", parts("", "<tool_call>f\n<arg_key>a</tool_call>", {}, true)},
+        {granite, false, "<think>Because.</think>\n<response>So.</response>", parts("Because.", "So.")},
+        {granite, false, "<|tool_call|>[{\"name\": \"f\", \"arguments\": {}}]", parts("", "", {{"f", "{}", "call_0"}})},
+        {harmony, false, "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Hi!<|return|>",
+         parts("Hm.", "Hi!")},
+        {harmony, false,
+         "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary to=functions.f "
+         "<|constrain|>json<|message|>{\"a\":1}<|call|>",
+         parts("Hm.", "", {{"f", "{\"a\": 1}", "call_0"}})},
+        {harmony, false, "<|start|>assistant to=functions.f<|channel|>commentary<|message|>no<|call|>", parts("", "no", {}, true)},
+        {harmony, false, "No channels.", parts("", "No channels.")},
+        {harmony, false, "<|channel|>final", parts("", "<|channel|>final")},
+        {harmony, false, "x<|message|>y", parts("", "x<|message|>y")},
+    };
+}
+
+} // namespace
+
+TEST_CASE("answers of each family are split into thoughts, text and calls, however they arrive")
+{
+    for (auto const& e : examples()) {
+        CAPTURE(e.text);
+        for (std::size_t const size : {1, 2, 3, 5, 7, 11, 1 << 20}) {
+            CAPTURE(size);
+            auto const got = parse(e.style, e.text, e.inside, size);
+            CHECK(got.reasoning == e.expected.reasoning);
+            CHECK(got.text == e.expected.text);
+            CHECK(got.malformed == e.expected.malformed);
+            CHECK(got.calls.size() == e.expected.calls.size());
+            CHECK((got.calls == e.expected.calls));
+        }
+    }
+}
+
+TEST_CASE("any cut of any mixture of markers gives the same parts")
+{
+    std::string_view const words[] = {
+        "<think>", "</think>", "<tool_call>", "</tool_call>", "{\"name\": \"f\"}", "[TOOL_CALLS]", "[{", "}]",
+        "<|tool_call|>", "<response>", "Action: ```json", "```", "<arg_key>", "</arg_key>", "<arg_value>",
+        "</arg_value>", "<|start|>", "assistant", "<|channel|>", "analysis", "final", " to=functions.f", "<|message|>",
+        "<|end|>", "<|call|>", "<|python_tag|>", "{", "[", "<", "<|", " ", "\n", "a", "ü", "\xff"};
+    std::mt19937 random(5);
+    for (int round = 0; round < 3000; ++round) {
+        answer_style const style{static_cast<reasoning>(random() % 3), static_cast<calls>(random() % 8)};
+        std::string text;
+        for (auto n = random() % 12; n > 0; --n)
+            text += words[random() % std::size(words)];
+        if (random() % 8 == 0) text.insert(text.size() / 2, 500 + random() % 20, 'x');
+        auto const whole = parse(style, text);
+        answer_parser parser(style);
+        answer_parts all;
+        for (std::size_t at = 0; at < text.size();) {
+            auto const size = 1 + random() % 9;
+            add(all, parser.push(std::string_view(text).substr(at, size)));
+            at += size;
+        }
+        add(all, parser.finish());
+        CAPTURE(text);
+        CHECK((all == whole));
+    }
+}
+
+TEST_CASE("what is held back is bounded")
+{
+    answer_parser parser({reasoning::think, calls::hermes});
+    answer_parts all;
+    add(all, parser.push("<tool_call>"));
+    std::string const piece(1000, 'x');
+    std::size_t most = 0;
+    for (int i = 0; i < 1000; ++i) {
+        add(all, parser.push(piece));
+        most = std::max(most, parser.held());
+    }
+    add(all, parser.finish());
+    CHECK(most <= answer_parser::longest_call);
+    CHECK(most > answer_parser::longest_call / 2);
+    CHECK(all.malformed);
+    CHECK(all.text.size() == 11 + 1'000'000);
+}
+
+TEST_CASE("deeply nested arguments are text")
+{
+    std::string const text = "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": " + std::string(100'000, '[') +
+                             std::string(100'000, ']') + "}}</tool_call>";
+    auto const got = parse({reasoning::none, calls::hermes}, text);
+    CHECK(got.malformed);
+    CHECK(got.text == text);
+}
+
+TEST_CASE("the style is told from the markers in a template")
+{
+    CHECK((answer_style_of("{{ messages }}") == answer_style{}));
+    CHECK((answer_style_of("<think> <tool_call> <tool_response>") == answer_style{reasoning::think, calls::hermes}));
+    CHECK((answer_style_of("<tool_call>{name}<arg_key>") == answer_style{reasoning::none, calls::glm}));
+    CHECK((answer_style_of("[TOOL_CALLS]") == answer_style{reasoning::none, calls::mistral}));
+    CHECK((answer_style_of("<|channel|>final<|message|>") == answer_style{reasoning::harmony, calls::harmony}));
+    CHECK((answer_style_of("<|python_tag|>") == answer_style{reasoning::none, calls::llama}));
+    CHECK(opens_thoughts("<|Assistant|><think>\n"));
+    CHECK(!opens_thoughts("<think>\n\n</think>\n\n"));
+}
