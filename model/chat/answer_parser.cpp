@@ -20,8 +20,8 @@ bool has(std::string_view text, std::string_view part) noexcept
 }
 
 struct found {
-    std::size_t at = 0;     ///< before it there is no marker, and none that could begin
-    std::string_view what;  ///< empty: none of them is complete there
+    std::size_t at = 0;    ///< before it there is no marker, and none that could begin
+    std::string_view what; ///< empty: none of them is complete there
 };
 
 /// The first of `markers` in `text`. Where what follows could complete one that begins earlier, that place comes first.
@@ -234,7 +234,9 @@ bool answer_parser::in_text(bool last)
         skip_space_ = true;
         state_ = state::header;
     } else {
-        std::string_view const end = marker == "<tool_call>" ? "</tool_call>" : marker.starts_with("Action") ? "```" : "";
+        std::string_view const end = marker == "<tool_call>"        ? "</tool_call>"
+                                     : marker.starts_with("Action") ? "```"
+                                                                    : "";
         begin_call(marker, end);
     }
     return true;
@@ -391,7 +393,8 @@ bool answer_parser::read_json_calls(std::string_view body)
     }
     for (auto& call : read) {
         // Command R's way to say that it calls none.
-        bool const none = style_.tools == calls::command_r && call.name.starts_with("directly") && call.name.ends_with("answer");
+        bool const none =
+            style_.tools == calls::command_r && call.name.starts_with("directly") && call.name.ends_with("answer");
         if (!none) add_call(std::move(call));
     }
     return true;

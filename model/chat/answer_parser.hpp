@@ -15,9 +15,10 @@ struct answer_style {
     enum class reasoning : std::uint8_t { none, think, harmony };
 
     /// hermes: `<tool_call>{"name": ..., "arguments": ...}</tool_call>` (Hermes, Qwen). llama: the answer is
-    /// `{"name": ..., "parameters": ...}`, `<|python_tag|>` before it or not. mistral: `[TOOL_CALLS][{...}]`. command_r:
-    /// "Action: ```json [{"tool_name": ..., "parameters": ...}]```". glm: `<tool_call>name<arg_key>..<arg_value>..`.
-    /// granite: `<|tool_call|>[{...}]`. harmony: messages to `functions.NAME`.
+    /// `{"name": ..., "parameters": ...}`, `<|python_tag|>` before it or not. mistral: `[TOOL_CALLS][{...}]`.
+    /// command_r: "Action: ```json [{"tool_name": ..., "parameters": ...}]```". glm:
+    /// `<tool_call>name<arg_key>..<arg_value>..`. granite: `<|tool_call|>[{...}]`. harmony: messages to
+    /// `functions.NAME`.
     enum class calls : std::uint8_t { none, hermes, llama, mistral, command_r, glm, granite, harmony };
 
     reasoning thoughts = reasoning::none;

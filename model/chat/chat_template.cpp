@@ -67,7 +67,8 @@ jinja::value turns(jinja::budget& b, std::vector<chat_message> const& messages)
 bool plain_name(std::string_view s)
 {
     return s.size() <= 64 && std::all_of(s.begin(), s.end(), [](char c) {
-               return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+               return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+                      c == '-';
            });
 }
 

@@ -51,7 +51,7 @@ added_tokens::added_tokens(std::vector<added_token> const& tokens, std::vector<b
 }
 
 std::optional<added_tokens::match> added_tokens::find(std::string_view text, std::size_t from,
-                                                     special_places const& special) const
+                                                      special_places const& special) const
 {
     for (std::size_t i = from; i < text.size(); ++i) {
         if (!first_[static_cast<unsigned char>(text[i])]) continue;

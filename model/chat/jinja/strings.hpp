@@ -12,8 +12,7 @@ namespace plait::jinja {
 value strip_text(budget& b, value const& subject, std::string_view const* chars, bool left, bool right);
 
 /// str.replace; every occurrence when `limit` is negative. An empty `old` stands between all characters.
-value replace_text(budget& b, text const& subject, std::string_view old, text const& replacement,
-                   std::int64_t limit);
+value replace_text(budget& b, text const& subject, std::string_view old, text const& replacement, std::int64_t limit);
 
 /// The items with `separator` between them. `strings_only` is str.join, which refuses anything else; otherwise items
 /// are converted as by str().

@@ -180,8 +180,8 @@ bool holds_foreign(value const& item);
 
 constexpr std::size_t object_bytes = 64; // control block, header and allocator slack of one shared object
 
-/// Makes values, charging the budget for them. `make_text` requires valid UTF-8; its text is foreign as a whole inside a
-/// `derivation` that says so. Operations that keep the two apart use text_builder.
+/// Makes values, charging the budget for them. `make_text` requires valid UTF-8; its text is foreign as a whole inside
+/// a `derivation` that says so. Operations that keep the two apart use text_builder.
 value make_text(budget& b, std::string bytes);
 value make_sequence(budget& b, sequence_kind kind, std::vector<value> items);
 value make_mapping(budget& b, mapping m);
