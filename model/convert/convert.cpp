@@ -4,8 +4,9 @@
 #include <plait/kernels/host/pack.hpp>
 #include <plait/model/convert/gguf_plan.hpp>
 #include <plait/model/convert/row_codec.hpp>
+#include <plait/model/convert/vocabulary_of.hpp>
 #include <plait/model/files/gguf_writer.hpp>
-#include <plait/model/text/quote.hpp>
+#include <plait/model/text/hub_tokenizer.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -238,6 +239,9 @@ converted convert(std::filesystem::path const& in, std::filesystem::path const& 
     refuse_overwriting(files, out);
     auto const model = describe(files);
     auto plan = plan_gguf(files, model);
+    if (files.hf() != nullptr)
+        set_vocabulary(plan.keys,
+                       vocabulary_of(read_tokenizer(files.hf()->folder()), model.spec.vocabulary, files.source()));
     if (options.name) plan.keys.set("general.name", *options.name);
     auto const type = options.type ? *options.type : files.tensors().tensor(model.tensors.token_embedding.name).type;
     if (auto const number = file_type(type); number && (options.type || files.gguf() == nullptr))
