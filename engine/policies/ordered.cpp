@@ -70,11 +70,19 @@ step_plan plan_in_order(snapshot const& now, std::vector<sequence_view const*> c
         return false;
     };
 
-    // A prompt that one step must compute whole would wait for ever behind those that decode, so it comes before them.
+    // A prompt that one step must compute whole would wait for ever behind those that decode, so it comes before them;
+    // but not with pages that they need now: it would start and give way again, and nobody would get on.
     std::int64_t kept = 0;
+    auto needed_now = [&] {
+        std::int64_t out = 0;
+        for (auto const* s : order)
+            if (s->decoding()) out += pages_for(*s, 1);
+        return out;
+    };
     for (auto const* s : order) {
         if (s->running || s->pending == 0) continue;
-        if (s->slots <= slots && pages_for(*s, s->pending + 1) <= pages) kept = std::min(s->together, tokens);
+        if (s->slots <= slots && pages_for(*s, s->pending + 1) + needed_now() <= pages)
+            kept = std::min(s->together, tokens);
         break;
     }
     for (std::size_t i = 0; i < last && tokens > kept && places > 0; ++i) {

@@ -200,6 +200,22 @@ TEST_CASE("nobody overtakes a prompt that waits for a step of its own, and those
         CHECK(tokens_of(plan, id) == 1);
 }
 
+TEST_CASE("a prompt comes before those that decode only with pages that none of them needs")
+{
+    scene s;
+    s.decodes(16); // needs a page for its next token
+    s.waits(100).together = 99;
+    first_come_first_served fcfs;
+    s.now.free_pages = 7; // for the prompt and its first token
+    auto plan = s.plan(fcfs);
+    CHECK(tokens_of(plan, 1) == 1);
+    CHECK(tokens_of(plan, 2) == 0);
+    s.now.free_pages = 8;
+    plan = s.plan(fcfs);
+    CHECK(tokens_of(plan, 1) == 1);
+    CHECK(tokens_of(plan, 2) == 99);
+}
+
 TEST_CASE("a plan that cuts what belongs together is refused, in one lane and in two")
 {
     scene s;
