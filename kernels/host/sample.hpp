@@ -83,8 +83,8 @@ struct sample_args {
     std::int64_t top_stride = 0;
 };
 
-/// The log-probability of a given token for each row, as token_logprob defines it. NaN where a logit is NaN, the largest
-/// is +infinity or all are -infinity.
+/// The log-probability of a given token for each row, as token_logprob defines it. NaN where a logit is NaN, the
+/// largest is +infinity or all are -infinity.
 struct score_args {
     float const* logits = nullptr; ///< rows × vocabulary, F32
     std::int64_t rows = 0;
