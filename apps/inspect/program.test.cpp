@@ -68,7 +68,7 @@ TEST_CASE("a sheet says what a model is")
     has(model, "\n    ffn 128 silu gated\n");
     auto const tensors = inspecting::show_tensors(files, true);
     has(tensors, "token_embd.weight");
-    has(tensors, "[64, 320]  81920\n");
+    has(tensors, "[64, 320] 81920\n");
     CHECK(std::count(tensors.begin(), tensors.end(), '\n') ==
           2 + static_cast<std::ptrdiff_t>(files.tensors().tensors().size()));
     has(inspecting::show_tensors(files, false), "F32");
@@ -192,7 +192,7 @@ TEST_CASE("what goes wrong is one line, and the exit status")
     fails("/nonexistent/model.gguf", "", 1, "/nonexistent/model.gguf");
     fails(model + " --detokenize", "320", 1, "320");
     fails(model + " --render -", "{", 1, "messages");
-    fails(model + " --score -", "short", 1, "window of 512");
+    fails(model + " --score - --context 16", "short", 1, "window of 16");
     fails(model + " --score - --context 512", std::string(3000, 'x'), 1, "context");
     fails(model + " --nonsense", "", 2, "--nonsense");
     auto broken = tiny_model();
