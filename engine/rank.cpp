@@ -172,7 +172,7 @@ task<> rank::score(flow& f, frame& step, std::size_t lane, std::size_t space)
     for (std::size_t first = 0; first < rows.size(); first += most, own += each) {
         auto const slice = std::min(most, rows.size() - first);
         auto const count = static_cast<std::int64_t>(slice);
-        auto* logits = co_await decoder_->logits(f, *ops_, rows.subspan(first, slice), space);
+        auto* logits = co_await decoder_->logits(f, *ops_, rows.data() + first, count, space);
         score_args args;
         args.logits = logits;
         args.rows = part.rows_of(count);

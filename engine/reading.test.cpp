@@ -210,11 +210,12 @@ CO_TEST_CASE("a prompt that is read may fill the context, and what preempts it c
         auto running = co_await open(rt, tiny_engine(model.path()));
         alone = co_await running.score(of(some_tokens(256)));
         CHECK(alone.size() == 255);
-        auto nothing = co_await running.score(of({5}));
+        std::vector<std::int32_t> const one(1, 5), unknown(1, 320);
+        auto nothing = co_await running.score(of(one));
         CHECK(nothing.empty());
         auto fails = co_await as_result(running.score(of(some_tokens(257))));
         CHECK(fails.error() == errc::never_fits);
-        fails = co_await as_result(running.embed(of({320})));
+        fails = co_await as_result(running.embed(of(unknown)));
         CHECK(fails.error() == errc::invalid_argument);
         co_await running.close();
     }

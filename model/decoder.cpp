@@ -635,7 +635,8 @@ task<> decoder::pass::mix_experts(std::size_t layer, activation_view input)
         }
         if (f.ranks() == 1 && i > 0) on.add(f, {summand, s.summands, rows, of.spec_.width});
     }
-    co_await f.all_reduce(s.summands, s.summands, count, f.ranks() == 1 ? 1 : of.part_.parts);
+    auto const parts = f.ranks() == 1 ? 1 : of.part_.parts;
+    co_await f.all_reduce(s.summands, s.summands, count, parts);
     add_sum(layer, s.summands, nullptr, w.ffn_output_norm);
 }
 
@@ -753,12 +754,12 @@ void decoder::note_use(space& s, flow const& f)
     kv_.used_by(f.last());
 }
 
-task<float*> decoder::logits(flow& f, ops& on, std::span<std::int32_t const> rows, std::size_t lane)
+task<float*> decoder::logits(flow& f, ops& on, std::int32_t const* rows, std::int64_t count, std::size_t lane)
 {
     auto& s = spaces_[lane];
     decoder_step step;
-    step.logit_row_index = rows.data();
-    step.logit_rows = static_cast<std::int64_t>(rows.size());
+    step.logit_row_index = rows;
+    step.logit_rows = count;
     pass p{*this, f, on, step, s};
     co_await p.project_logits();
     note_use(s, f);

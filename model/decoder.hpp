@@ -65,8 +65,9 @@ public:
     task<float*> forward(flow& f, ops& on, decoder_step step, std::size_t lane = 0);
 
     /// Puts on the stream the logits of other rows of the pass that this lane computed last, at most
-    /// limits().logit_rows at a time: as forward() gives them. On the last stage. `rows` outlives the pass.
-    task<float*> logits(flow& f, ops& on, std::span<std::int32_t const> rows, std::size_t lane = 0);
+    /// limits().logit_rows at a time: as forward() gives them. On the last stage. The `count` row numbers at `rows`
+    /// outlive the pass.
+    task<float*> logits(flow& f, ops& on, std::int32_t const* rows, std::int64_t count, std::size_t lane = 0);
 
     /// Puts on the stream the hidden state of rows of the pass that this lane computed last, behind the final norm:
     /// rows × width, F32, to `out`. Every rank has them. On the last stage. `rows` outlives the pass.
