@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Families that plait does not have: latent attention, and the one that docs/adding-a-family.md adds.
+/// Some folders are of families that plait does not have: those with latent attention.
 bool is_known(fs::path const& folder)
 {
     auto const config = json_config::open(folder / "config.json");

@@ -11,11 +11,11 @@ namespace plait {
 namespace {
 
 constexpr std::array known{
-    &families::chatglm,   &families::cohere,  &families::cohere2, &families::gemma,    &families::gemma2,
-    &families::gemma3,    &families::glm,     &families::glm4,    &families::glm4_moe, &families::gpt1,
-    &families::gpt2,      &families::gpt_oss, &families::gptneox, &families::granite,  &families::llama,
-    &families::mixtral,   &families::olmo2,   &families::phi3,    &families::qwen2,    &families::qwen3,
-    &families::qwen3_moe, &families::smollm3,
+    &families::chatglm,   &families::cohere,  &families::cohere2,    &families::gemma,    &families::gemma2,
+    &families::gemma3,    &families::glm,     &families::glm4,       &families::glm4_moe, &families::gpt1,
+    &families::gpt2,      &families::gpt_oss, &families::gptneox,    &families::granite,  &families::llama,
+    &families::mixtral,   &families::olmo2,   &families::phi3,       &families::qwen2,    &families::qwen3,
+    &families::qwen3_moe, &families::smollm3, &families::starcoder2,
 };
 
 /// What `model`, as its family describes it, is once it is proved.

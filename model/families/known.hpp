@@ -27,5 +27,6 @@ extern family const qwen2;
 extern family const qwen3;
 extern family const qwen3_moe;
 extern family const smollm3;
+extern family const starcoder2;
 
 } // namespace plait::families

@@ -32,6 +32,7 @@ quotes()
 [ "$(quotes README.md)" = "$(grep -c '^```cpp$' README.md)" ]
 [ "$(quotes README.md)" -ge 2 ]
 [ "$(quotes docs/parallel.md)" -ge 2 ]
+[ "$(quotes docs/adding-a-family.md)" -ge 1 ]
 
 # That a difference is seen.
 page=$(mktemp)
