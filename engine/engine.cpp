@@ -11,6 +11,7 @@
 #include <plait/engine/prompt.hpp>
 #include <plait/engine/rank_group.hpp>
 #include <plait/engine/shared_progress.hpp>
+#include <plait/model/chat/builtin_templates.hpp>
 #include <plait/model/kv_layers.hpp>
 #include <plait/model/text/hub_tokenizer.hpp>
 #include <plait/streams/host/host_memory.hpp>
@@ -127,8 +128,9 @@ std::shared_ptr<engine_info> describe_engine(model_files const& files, layout co
     if (static_cast<std::int64_t>(info->text->size()) != all.model.spec.vocabulary)
         throw error(errc::bad_file, files.source() + ": tokenizer: " + std::to_string(info->text->size()) +
                                         " tokens, but the embedding has " + std::to_string(all.model.spec.vocabulary));
-    if (auto source = files.chat_template(); !source.empty())
-        info->chat = std::make_shared<chat_template>(chat_template::parse(std::move(source)));
+    auto source = files.chat_template();
+    if (source.empty()) source = builtin_template(info->spec);
+    if (!source.empty()) info->chat = std::make_shared<chat_template>(chat_template::parse(std::move(source)));
     if (auto bos = info->text->bos()) info->bos_text = info->text->piece(*bos);
     if (auto eos = info->text->eos()) info->eos_text = info->text->piece(*eos);
     return info;
