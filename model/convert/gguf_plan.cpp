@@ -156,6 +156,7 @@ private:
         }
         if (all == nullptr) std::swap(all, windowed);
         if (all == nullptr) return;
+        rotation_ = all;
         auto const& rope = *all;
         set("rope.dimension_count", rope.dims);
         set("rope.freq_base", rope.base);
@@ -250,16 +251,18 @@ private:
     void add_heads(std::string const& prefix, std::string const& ending, std::array<tensor_ref, 3> const& from,
                    attention_spec const& a, std::int64_t cols)
     {
-        bool const turns = a.rope.style == rope_style::halves && form_.rope == rope_style::pairs;
-        if (!turns && a.rope.style != form_.rope && a.rope.style != rope_style::none)
-            refuse("a rotation of " + std::string(name(a.rope.style)));
+        // All layers alike, also those that do not turn: their scores do not depend on the order.
+        bool const turns =
+            rotation_ != nullptr && rotation_->style == rope_style::halves && form_.rope == rope_style::pairs;
+        if (!turns && rotation_ != nullptr && rotation_->style != form_.rope)
+            refuse("a rotation of " + std::string(name(rotation_->style)));
         std::array<planned_tensor::part, 3> parts;
         std::array const rows{a.query_width(), a.kv_width(), a.kv_width()};
         for (std::size_t i = 0; i < 3; ++i) {
             parts[i] = {from[i], rows[i]};
             if (turns && i < 2) { // values do not turn
                 parts[i].head = a.head_dim;
-                parts[i].turned = a.rope.dims;
+                parts[i].turned = rotation_->dims;
             }
         }
         auto const dims = [&](std::int64_t all) {
@@ -326,6 +329,7 @@ private:
     hf_directory const& folder_;
     described_model const& model_;
     gguf_form const& form_;
+    rope_spec const* rotation_ = nullptr; // null where nothing turns
     gguf_plan plan_;
 };
 
