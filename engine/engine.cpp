@@ -13,6 +13,7 @@
 #include <plait/engine/shared_progress.hpp>
 #include <plait/model/chat/builtin_templates.hpp>
 #include <plait/model/kv_layers.hpp>
+#include <plait/model/quantise.hpp>
 #include <plait/model/text/hub_tokenizer.hpp>
 #include <plait/streams/host/host_memory.hpp>
 
@@ -60,7 +61,7 @@ void require_not_negative(char const* name, std::int64_t value)
     if (value < 0) throw error(errc::invalid_argument, std::string(name) + ": " + std::to_string(value));
 }
 
-layout lay_out(model_files const& files, engine_options const& options)
+layout lay_out(model_files& files, engine_options const& options)
 {
     require_positive("sequences", options.sequences);
     require_positive("step_tokens", options.step_tokens);
@@ -76,6 +77,7 @@ layout lay_out(model_files const& files, engine_options const& options)
 
     layout out;
     out.model = describe(files);
+    if (options.quantize) quantise(files, out.model, *options.quantize);
     auto const& spec = out.model.spec;
     out.context = options.context > 0 ? options.context : spec.context;
     if (out.context > spec.context)
@@ -264,7 +266,8 @@ std::vector<std::int32_t> engine::encode_chat(std::span<chat_message const> mess
 
 memory_plan plan(engine_options const& options)
 {
-    return lay_out(open_model(options.model), options).memory;
+    auto files = open_model(options.model);
+    return lay_out(files, options).memory;
 }
 
 task<engine> open(runtime& home, engine_options options, progress report)
@@ -284,6 +287,7 @@ task<engine> open(runtime& home, engine_options options, progress report)
     what.parts = all.parts;
     what.rank.model = options.model;
     what.rank.mode = options.mode;
+    what.rank.quantize = options.quantize;
     what.rank.kv = options.kv;
     what.rank.pages = all.memory.pages;
     what.rank.slots = options.sequences;

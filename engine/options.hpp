@@ -33,14 +33,16 @@ struct engine_options {
     std::int32_t replicas = 1;        ///< of all that: each answers requests by itself, with its own weights and pages
     unsigned threads = 0;             ///< of the compute pool; 0: the processors that this process may use
     numerics mode = numerics::native; ///< f32 is the reference, slower and larger
-    kv_type kv = kv_type::f16;        ///< how keys and values are stored
-    std::int64_t memory = 0;          ///< bytes that may be planned, of all devices; 0: what the system has available
-    std::int64_t context = 0;         ///< tokens of the longest sequence; 0: what the model was made for
-    std::int64_t sequences = 16;      ///< that run at once
-    std::int64_t kv_tokens = 0;       ///< tokens of all sequences; 0: sequences × context, or as many as fit
-    std::int64_t step_tokens = 512;   ///< tokens that one step computes at most; bounds how long a step takes
-    std::int64_t queue = 1024;        ///< requests that may wait; more are refused with errc::overloaded
-    std::int64_t unread_pieces = 64;  ///< pieces that a reader may leave before its sequence waits for it
+    /// What float matrices become while they are loaded: q8_0 or q4_1, the embedding q8_0. None: they stay.
+    std::optional<weight_format> quantize;
+    kv_type kv = kv_type::f16;       ///< how keys and values are stored
+    std::int64_t memory = 0;         ///< bytes that may be planned, of all devices; 0: what the system has available
+    std::int64_t context = 0;        ///< tokens of the longest sequence; 0: what the model was made for
+    std::int64_t sequences = 16;     ///< that run at once
+    std::int64_t kv_tokens = 0;      ///< tokens of all sequences; 0: sequences × context, or as many as fit
+    std::int64_t step_tokens = 512;  ///< tokens that one step computes at most; bounds how long a step takes
+    std::int64_t queue = 1024;       ///< requests that may wait; more are refused with errc::overloaded
+    std::int64_t unread_pieces = 64; ///< pieces that a reader may leave before its sequence waits for it
     admission admit = admission::overcommit;
     std::shared_ptr<policy> schedule; ///< null: first come, first served
     /// Instead of `schedule` where there are several replicas: each has a policy of its own.

@@ -2,6 +2,7 @@
 
 #include <plait/engine/rank.hpp>
 #include <plait/model/kv_layers.hpp>
+#include <plait/model/quantise.hpp>
 #include <plait/streams/trace.hpp>
 #include <plait/streams/weave.hpp>
 
@@ -11,6 +12,7 @@ void rank::prepare(rank_options const& options)
 {
     files_ = open_model(options.model);
     auto model = describe(*files_);
+    if (options.quantize) quantise(*files_, model, *options.quantize);
     ops_ = make_host_ops(options.instruction_set);
     sampler_ = make_host_sampler(options.instruction_set, options.slots);
     weights_ = std::make_unique<model_weights>(dev(), files_->tensors(), model, options.mode, options.part);

@@ -32,6 +32,7 @@ struct rank_options {
     std::filesystem::path model;
     shard part;
     numerics mode = numerics::native;
+    std::optional<weight_format> quantize;
     kv_type kv = kv_type::f16;
     std::int64_t pages = 0;
     std::int64_t slots = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,12 +27,14 @@ using namespace plait::test;
 namespace {
 
 /// Of every position, in the reference numerics.
-task<std::vector<float>> logits_of(runtime& rt, std::filesystem::path model, std::vector<std::int32_t> tokens)
+task<std::vector<float>> logits_of(runtime& rt, std::filesystem::path model, std::vector<std::int32_t> tokens,
+                                   std::optional<weight_format> quantize = {})
 {
     auto probe = make_probe(rt, 2);
     model_probe::options how(std::move(model));
     how.mode = numerics::f32;
     how.kv = kv_type::f32;
+    how.quantize = quantize;
     co_await ask<&model_probe::load>(probe, std::move(how));
     std::vector<probe_chunk> chunks;
     chunks.emplace_back(0, 0, std::move(tokens));
@@ -127,7 +130,8 @@ CO_TEST_CASE("a model in shards gives the bits of the same model in one file")
 
 CO_TEST_CASE("a folder and the GGUF file that is made of it say the same, to the rounding of sums in another order")
 {
-    for (auto const* name : {"llama", "llama3", "llama_linear", "llama_yarn", "llama_bias", "mistral"}) {
+    for (auto const* name :
+         {"llama", "llama3", "llama_linear", "llama_yarn", "llama_bias", "mistral", "granite", "smollm3"}) {
         CAPTURE(name);
         temporary_folder folder;
         auto path = folder.path() / "model.gguf";
@@ -140,6 +144,77 @@ CO_TEST_CASE("a folder and the GGUF file that is made of it say the same, to the
         CHECK(nmse(found, expected) < 1e-11);
         CHECK(nmse(found, golden.values<float>("logits")) < 2e-11);
     }
+}
+
+CO_TEST_CASE("where the heads keep their order, a folder and the GGUF file that is made of it give the same bits")
+{
+    for (auto const* name : {"qwen2", "qwen3", "gemma", "gemma2", "gemma3", "olmo2", "phi3", "phi3_window", "gpt2",
+                             "gptneox", "gptneox_sequential", "cohere", "cohere2", "cohere_qk_norm", "glm", "glm4"}) {
+        CAPTURE(name);
+        temporary_folder folder;
+        auto path = folder.path() / "model.gguf";
+        convert(family_folder(name), path);
+        auto tokens = golden_file(family_folder(name) / "logits.golden").values<std::int32_t>("tokens");
+        auto expected = co_await logits_of(rt, family_folder(name), tokens);
+        auto found = co_await logits_of(rt, path, tokens);
+        CHECK(found == expected);
+    }
+}
+
+CO_TEST_CASE("weights that are quantised while they are loaded are those of a file that was quantised before")
+{
+    for (auto type : {ggml_type::q8_0, ggml_type::q4_1}) {
+        temporary_folder folder;
+        auto from = folder.path() / "float.gguf";
+        auto to = folder.path() / "quantised.gguf";
+        tiny_model_options shape;
+        shape.tied_output = false;
+        // A converted file has one type; what is quantised while loading has its ends in Q8_0.
+        shape.types = {{"token_embd.weight", ggml_type::q8_0}, {"output.weight", ggml_type::q8_0}};
+        write_tiny_model(from, shape);
+        auto quantised = shape;
+        quantised.weights = type;
+        write_tiny_model(to, quantised);
+        std::vector<std::int32_t> tokens{5, 99, 7, 250, 31, 8};
+        auto expected = co_await logits_of(rt, to, tokens);
+        auto plain = co_await logits_of(rt, from, tokens);
+        auto found = co_await logits_of(rt, from, tokens, *computable(type));
+        CHECK(found == expected);
+        CHECK(found != plain);
+        CHECK(nmse(found, plain) < 0.05);
+    }
+}
+
+CO_TEST_CASE("a plan of weights that are quantised while loading is smaller, and a wrong type is refused")
+{
+    temporary_folder folder;
+    engine_options options;
+    options.model = folder.path() / "model.gguf";
+    options.context = 64;
+    options.sequences = 1;
+    write_tiny_model(options.model);
+    auto const bytes = [&] {
+        std::int64_t sum = 0;
+        for (auto const& line : plan(options).lines)
+            if (line.name == "layers") sum += line.bytes;
+        return sum;
+    };
+    auto plain = bytes();
+    options.quantize = weight_format::q8_0;
+    auto eight = bytes();
+    options.quantize = weight_format::q4_1;
+    auto four = bytes();
+    CHECK(eight < plain / 3);
+    CHECK(four < eight);
+    options.quantize = weight_format::q6_k;
+    std::optional<errc> seen;
+    try {
+        plan(options);
+    } catch (error const& failure) {
+        seen = failure.condition();
+    }
+    CHECK(seen == errc::invalid_argument);
+    co_return;
 }
 
 CO_TEST_CASE("a file that changes while its weights are loaded is an error, not a model")

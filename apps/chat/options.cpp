@@ -130,6 +130,7 @@ command_line parse(int count, char const* const* arguments, std::string const& v
     std::string system;
     std::string kv = "f16";
     std::string mode = "native";
+    std::string quantize;
     std::string trace;
     std::uint64_t seed = 0;
 
@@ -211,6 +212,10 @@ command_line parse(int count, char const* const* arguments, std::string const& v
         ->check(CLI::IsMember({"native", "f32"}))
         ->capture_default_str()
         ->group(machine);
+    app.add_option("--quantize", quantize, "Makes float matrices smaller while they are loaded; q8_0 or q4_1")
+        ->type_name("TYPE")
+        ->check(CLI::IsMember({"q8_0", "q4_1"}))
+        ->group(machine);
     app.add_option("--tp", out.engine.spread.tensor, "Devices that share every layer; a host device each")
         ->type_name("N")
         ->check(whole(1, 64))
@@ -258,6 +263,7 @@ command_line parse(int count, char const* const* arguments, std::string const& v
     if (seed_option->count() > 0) out.sampling.seed = seed;
     out.engine.kv = kv == "f32" ? kv_type::f32 : kv == "q8" ? kv_type::q8 : kv_type::f16;
     out.engine.mode = mode == "f32" ? numerics::f32 : numerics::native;
+    if (!quantize.empty()) out.engine.quantize = quantize == "q8_0" ? weight_format::q8_0 : weight_format::q4_1;
     result.given = std::move(out);
     return result;
 }

@@ -46,6 +46,7 @@ TEST_CASE("a model is all that has to be given")
     CHECK(s.engine.spread == parallelism{});
     CHECK(s.engine.kv == kv_type::f16);
     CHECK(s.engine.mode == numerics::native);
+    CHECK(!s.engine.quantize);
     CHECK(!s.prompt);
     CHECK(!s.system);
     CHECK(!s.sampling.seed);

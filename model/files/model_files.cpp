@@ -1,5 +1,7 @@
 #include <plait/model/files/model_files.hpp>
 
+#include <plait/model/files/quantised_source.hpp>
+
 #include <system_error>
 #include <utility>
 
@@ -23,6 +25,11 @@ std::string model_files::chat_template() const
 {
     if (gguf_ != nullptr) return std::string(gguf_->string("tokenizer.chat_template", ""));
     return hf_->chat_template();
+}
+
+void model_files::quantise(std::map<std::string, ggml_type> const& types)
+{
+    tensors_ = std::make_unique<quantised_source>(std::move(tensors_), types);
 }
 
 model_files open_model(std::filesystem::path const& path)

@@ -5,6 +5,7 @@
 #include <plait/model/files/tensor_source.hpp>
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -29,6 +30,9 @@ public:
     /// The Jinja text of the chat template, empty where there is none. Errors: errc::bad_file where a key that should
     /// hold it is of another type.
     std::string chat_template() const;
+
+    /// tensors() is a quantised_source of what it was. Errors: as its constructor.
+    void quantise(std::map<std::string, ggml_type> const& types);
 
 private:
     std::unique_ptr<tensor_source> tensors_;

@@ -10,6 +10,7 @@
 #include <plait/actors/when_all.hpp>
 #include <plait/engine/rank.hpp>
 #include <plait/model/kv_layers.hpp>
+#include <plait/model/quantise.hpp>
 #include <plait/streams/host/host_device.hpp>
 #include <plait/streams/host/host_group.hpp>
 #include <plait/streams/weave.hpp>
@@ -41,6 +42,7 @@ public:
         }
         std::filesystem::path model;
         numerics mode = numerics::native;
+        std::optional<weight_format> quantize;
         kv_type kv = kv_type::f16;
         host::isa set = host::best_isa();
         std::int64_t sequences = 8;
@@ -64,6 +66,7 @@ public:
     {
         auto files = open_model(how.model);
         auto model = describe(files);
+        if (how.quantize) quantise(files, model, *how.quantize);
         if (how.change) how.change(model.spec);
         if (how.other_tensors) how.other_tensors(model.tensors);
         prefix_ = how.prefix;
