@@ -269,7 +269,7 @@ void write_floats(block_numbers const& n, float* out, std::size_t stride) noexce
         for (int i = 0; i < form.run_columns; ++i, out += stride) {
             auto q = int{n.q[r * form.run_columns + i]};
             if constexpr (form.codebook != nullptr)
-                q = form.codebook[q];
+                q = int{form.codebook[q]};
             else
                 q -= form.offset;
             auto value = scale * static_cast<float>(q);

@@ -50,7 +50,7 @@ void block_of_q4_1(float const* x, std::byte* to) noexcept
     store_half(to + 2, *least);
     auto quantised = [&](float value) {
         if (inverse == 0) return 0;
-        return std::min(15, static_cast<int>((value - *least) * inverse + 0.5f));
+        return std::min(15, static_cast<int>(std::floor((value - *least) * inverse + 0.5f)));
     };
     for (int i = 0; i < block / 2; ++i)
         to[4 + i] = static_cast<std::byte>(quantised(x[i]) | quantised(x[block / 2 + i]) << 4);
