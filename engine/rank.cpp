@@ -169,9 +169,10 @@ task<> rank::score(flow& f, frame& step, std::size_t lane, std::size_t space)
     auto const each = static_cast<std::size_t>(part.rows_each(static_cast<std::int64_t>(most)));
     // What is gathered is whole blocks: what fills up the last one lies behind the rows, or is overwritten.
     l.scores.resize(rows.size() + each * static_cast<std::size_t>(part.ranks));
-    if (part.ranks > 1) l.my_scores.resize((rows.size() / most + 1) * each);
-    auto* own = l.my_scores.data();
-    for (std::size_t first = 0; first < rows.size(); first += most, own += each) {
+    auto const together = part.ranks > 1;
+    if (together) l.my_scores.resize((rows.size() / most + 1) * each);
+    for (std::size_t first = 0; first < rows.size(); first += most) {
+        auto* own = together ? l.my_scores.data() + first / most * each : l.scores.data() + first;
         auto const slice = std::min(most, rows.size() - first);
         auto const count = static_cast<std::int64_t>(slice);
         auto* logits = co_await decoder_->logits(f, *ops_, rows.data() + first, count, space);
@@ -180,10 +181,9 @@ task<> rank::score(flow& f, frame& step, std::size_t lane, std::size_t space)
         args.rows = part.rows_of(count);
         args.vocabulary = decoder_->spec().vocabulary;
         args.tokens = tokens.data() + first + part.first_row(count);
-        args.logprobs = part.ranks > 1 ? own : l.scores.data() + first;
+        args.logprobs = own;
         if (args.rows > 0) sampler_->score(f, args);
-        if (part.ranks > 1)
-            co_await f.all_gather(element_kind::f32, own, l.scores.data() + first, part.rows_each(count));
+        if (together) co_await f.all_gather(element_kind::f32, own, l.scores.data() + first, part.rows_each(count));
     }
 }
 
