@@ -275,7 +275,7 @@ private:
         }
         constexpr std::array names{"attn_q", "attn_k", "attn_v"};
         for (std::size_t i = 0; i < 3; ++i)
-            add(prefix + names[i] + ending, dims(rows[i]), {parts[i]}, cols == 0);
+            add(std::string(prefix).append(names[i]).append(ending), dims(rows[i]), {parts[i]}, cols == 0);
     }
 
     void add_network(std::string const& prefix, ffn_tensors const& at, std::int64_t hidden)

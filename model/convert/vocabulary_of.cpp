@@ -90,7 +90,7 @@ vocabulary vocabulary_of(tokenizer_description const& from, std::int64_t tokens,
     out.merges.reserve(model->merges.size());
     for (auto const& [left, right] : model->merges) {
         if (left.find(' ') != left.npos || right.find(' ') != right.npos) refuse(source, "a merge has a space");
-        out.merges.push_back(left + " " + right);
+        out.merges.emplace_back(left).append(" ").append(right);
     }
     out.bos = from.bos;
     out.eos = from.eos;
