@@ -155,7 +155,7 @@ task<> load(std::vector<std::shared_ptr<rank_group>> const& replicas, progress c
 {
     std::function<void(double)> loading;
     if (report) loading = [&report](double part) { report({load_progress::phase::loading, part}); };
-    auto heard = share_progress(replicas.size(), std::move(loading));
+    auto heard = share_progress(replicas.size(), loading);
     std::vector<task<>> all;
     all.reserve(replicas.size());
     for (std::size_t i = 0; i < replicas.size(); ++i)

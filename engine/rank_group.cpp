@@ -77,7 +77,7 @@ void rank_group::make()
 
 task<> rank_group::load(std::function<void(double)> report)
 {
-    auto const heard = share_progress(ranks_.size(), std::move(report));
+    auto const heard = share_progress(ranks_.size(), report);
     auto one = [&](std::size_t i) -> task<> {
         auto options = what_.rank;
         options.part = what_.parts[i];
