@@ -211,6 +211,24 @@ TEST_CASE("control tokens are made only where the caller asks, whatever the file
     }
 }
 
+TEST_CASE("a token for unknown characters is no control token, and one that ends a text stands for none")
+{
+    auto const t = changed("t5", [](json&) {});
+    CHECK(t.type(2) == token_type::unknown);
+    auto const found = t.encode("𒀀");
+    CHECK(std::find(found.begin(), found.end(), 2) != found.end());
+
+    folder const d;
+    auto document = published("t5");
+    document["model"]["unk_id"] = 1;
+    d.write("tokenizer.json", document.dump());
+    d.write("tokenizer_config.json", R"({"eos_token":"</s>"})");
+    tokenizer const other(read_tokenizer(d.path()));
+    CHECK(other.type(1) == token_type::control);
+    for (auto const id : other.encode("𒀀"))
+        CHECK(other.type(id) != token_type::control);
+}
+
 TEST_CASE("a directory's configuration names the special tokens and says whether they are added")
 {
     folder const d;

@@ -126,7 +126,12 @@ private:
                !source_.tokens[id].empty();
     }
 
-    std::int32_t unknown() const noexcept { return source_.unknown ? static_cast<std::int32_t>(*source_.unknown) : -1; }
+    // Plain text must never become a control token.
+    std::int32_t unknown() const noexcept
+    {
+        if (!source_.unknown || types_[static_cast<std::size_t>(*source_.unknown)] == token_type::control) return -1;
+        return static_cast<std::int32_t>(*source_.unknown);
+    }
 
     void check_length(std::size_t id) const
     {

@@ -76,8 +76,8 @@ TEST_CASE("each step does what its name says")
     CHECK(normalized({normal::blanks{}}, "a  b\n\tc d") == "a<|blank_2|>b<n><|tab|>c d");
     CHECK(normalized({normal::blanks{}}, std::string(81, ' ')) == "<|blank_80|> ");
     CHECK(normalized({normal::sentencepiece{}}, "  a   b ") == "▁a▁b");
-    CHECK(normalized({normal::sentencepiece{.remove_extra_spaces = false}}, " a ") == "▁▁a▁");
-    CHECK(normalized({normal::sentencepiece{.prefix_at_end = true}}, "a b") == "a▁b▁");
+    CHECK(normalized({normal::sentencepiece{nullptr, nullptr, false}}, " a ") == "▁▁a▁");
+    CHECK(normalized({normal::sentencepiece{nullptr, nullptr, true, true, true, true}}, "a b") == "a▁b▁");
     CHECK(normalized({normal::sentencepiece{}}, "   ").empty());
 }
 

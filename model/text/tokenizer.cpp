@@ -263,7 +263,7 @@ void tokenizer::read_special(tokenizer_description const& source)
     };
     if (source.bos) bos_ = check(*source.bos);
     if (source.eos) eos_ = check(*source.eos);
-    if (source.unknown) check(*source.unknown);
+    auto const unknown = source.unknown ? check(*source.unknown) : -1;
     for (auto const id : source.before)
         before_.push_back(check(id));
     for (auto const id : source.after)
@@ -288,6 +288,13 @@ void tokenizer::read_special(tokenizer_description const& source)
     std::sort(end_of_generation_.begin(), end_of_generation_.end());
     auto const repeated = std::unique(end_of_generation_.begin(), end_of_generation_.end());
     end_of_generation_.erase(repeated, end_of_generation_.end());
+
+    // What stands for unknown characters comes out of plain text, so it is no control token. Where a file lets it end
+    // or begin a text as well, it stays one, and unknown characters are left out (see make_token_model).
+    if (unknown >= 0 && types_[static_cast<std::size_t>(unknown)] == token_type::control && unknown != bos_ &&
+        !ends_generation(unknown)) {
+        types_[static_cast<std::size_t>(unknown)] = token_type::unknown;
+    }
 }
 
 void tokenizer::read_added(tokenizer_description const& source)

@@ -136,6 +136,7 @@ private:
         entries_ = vocab.size();
         vocab.for_each_member([&](std::string const& text, hub_value const& id) { put(id.integer(), text, vocab); });
         bpe_model model{.from = byte_level_ ? bpe_model::symbols::bytes : bpe_model::symbols::characters,
+                        .merges = {},
                         .whole_pieces_first = m.flag("ignore_merges", false),
                         .byte_fallback = m.flag("byte_fallback", false),
                         .fuse_unknown = m.flag("fuse_unk", false),
