@@ -38,6 +38,7 @@ constexpr std::array forms{
               .logit_divisor = true},
     gguf_form{.hf_architecture = "Qwen2ForCausalLM", .architecture = "qwen2"},
     gguf_form{.hf_architecture = "Qwen3ForCausalLM", .architecture = "qwen3"},
+    gguf_form{.hf_architecture = "Starcoder2ForCausalLM", .architecture = "starcoder2"},
     gguf_form{.hf_architecture = "GemmaForCausalLM", .architecture = "gemma"},
     gguf_form{.hf_architecture = "Gemma2ForCausalLM", .architecture = "gemma2"},
     gguf_form{.hf_architecture = "Gemma3ForCausalLM", .architecture = "gemma3"},
