@@ -21,6 +21,8 @@ using test::safetensors_writer;
 
 namespace {
 
+constexpr std::uint64_t huge = std::uint64_t{1} << 62;
+
 std::vector<std::byte> floats(std::vector<float> const& values)
 {
     return test::encode(ggml_type::f32, values);
@@ -193,7 +195,6 @@ TEST_CASE("more tensors than any model has are refused")
 
 TEST_CASE("types, shapes and offsets that contradict each other are refused")
 {
-    static constexpr std::uint64_t huge = std::uint64_t{1} << 62;
     check_refused(with([](auto& t) { t.shape = {5}; }), {"'second'", "8 bytes", "need 10"});
     check_refused(with([](auto& t) { t.dtype = "F32"; }), {"'second'", "8 bytes", "need 16"});
     check_refused(with([](auto& t) { t.shape = {huge}; }), {"'second'", "size in bytes overflows"});
