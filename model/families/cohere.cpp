@@ -19,12 +19,6 @@ constexpr family_layout layout{.norm = norm_kind::layer,
                                .head_norms = presence::optional,
                                .head_norms_over = head_norm::each_head};
 
-/// Three layers of four have a window.
-bool all_but_last(std::size_t layer, std::int64_t pattern)
-{
-    return (static_cast<std::int64_t>(layer) + 1) % pattern != 0;
-}
-
 described_model describe_cohere(gguf_file const& file)
 {
     gguf_header const header(file);
@@ -39,7 +33,7 @@ described_model describe_cohere2(gguf_file const& file)
     auto const pattern = gguf_header(file).size_or("attention.sliding_window_pattern", 4);
     for (std::size_t i = 0; i < model.spec.layers.size(); ++i) {
         auto& attention = model.spec.layers[i].attention;
-        if (all_but_last(i, pattern)) continue;
+        if (!ends_interval(i, pattern)) continue;
         attention.window = 0;
         attention.rope = {};
     }
@@ -64,7 +58,7 @@ described_model describe_cohere2_hf(hf_directory const& folder)
     auto const pattern = header.size_or("sliding_window_pattern", 4);
     for (std::size_t i = 0; i < model.spec.layers.size(); ++i) {
         auto& attention = model.spec.layers[i].attention;
-        if (header.windowed(i, all_but_last(i, pattern)))
+        if (header.windowed(i, !ends_interval(i, pattern)))
             attention.window = header.size("sliding_window");
         else
             attention.rope = {};

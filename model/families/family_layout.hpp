@@ -2,6 +2,7 @@
 
 #include <plait/model/model_spec.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -39,5 +40,18 @@ struct family_layout {
     presence selection_bias = presence::absent;
     presence expert_bias = presence::absent;
 };
+
+/// `how` for files whose queries and keys were permuted when they were converted: pairs are rotated.
+constexpr family_layout permuted(family_layout how) noexcept
+{
+    how.rope = rope_style::pairs;
+    return how;
+}
+
+/// Whether `layer` is the last of its `interval`, as patterns of windows and rotations count.
+constexpr bool ends_interval(std::size_t layer, std::int64_t interval) noexcept
+{
+    return (static_cast<std::int64_t>(layer) + 1) % interval == 0;
+}
 
 } // namespace plait

@@ -38,17 +38,6 @@ void scale_scores(hf_header const& header, described_model& model)
         layer.attention.scale = 1 / std::sqrt(header.positive("query_pre_attn_scalar"));
 }
 
-bool every_second(std::size_t layer)
-{
-    return layer % 2 == 0;
-}
-
-/// Five of six, or as the config says.
-bool all_but_last(std::size_t layer, std::int64_t pattern)
-{
-    return (static_cast<std::int64_t>(layer) + 1) % pattern != 0;
-}
-
 described_model describe_gemma(gguf_file const& file)
 {
     auto model = gguf_header(file).describe(layout);
@@ -63,7 +52,7 @@ described_model describe_gemma2(gguf_file const& file)
     scale_embedding(model);
     scale_scores(header, model, 46);
     for (std::size_t i = 0; i < model.spec.layers.size(); ++i)
-        if (!every_second(i)) model.spec.layers[i].attention.window = 0;
+        if (ends_interval(i, 2)) model.spec.layers[i].attention.window = 0;
     return model;
 }
 
@@ -77,7 +66,7 @@ described_model describe_gemma3(gguf_file const& file)
     auto const pattern = header.size_or("attention.sliding_window_pattern", 6);
     for (std::size_t i = 0; i < model.spec.layers.size(); ++i) {
         auto& attention = model.spec.layers[i].attention;
-        if (all_but_last(i, pattern))
+        if (!ends_interval(i, pattern))
             attention.rope = {.style = attention.rope.style, .dims = attention.rope.dims, .base = base};
         else
             attention.window = 0;
@@ -126,8 +115,7 @@ described_model describe_gemma2_hf(hf_directory const& folder)
     scale_embedding(model);
     scale_scores(header, model);
     read_caps(header, model);
-    for (std::size_t i = 0; i < model.spec.layers.size(); ++i)
-        if (header.windowed(i, every_second(i))) model.spec.layers[i].attention.window = header.size("sliding_window");
+    header.set_windows(model, 2);
     return model;
 }
 
@@ -141,7 +129,7 @@ described_model describe_gemma3_hf(hf_directory const& folder)
     read_caps(header, model);
     auto const pattern = header.size_or("sliding_window_pattern", 6);
     for (std::size_t i = 0; i < model.spec.layers.size(); ++i) {
-        if (!header.windowed(i, all_but_last(i, pattern))) continue;
+        if (!header.windowed(i, !ends_interval(i, pattern))) continue;
         auto& attention = model.spec.layers[i].attention;
         attention.window = header.size("sliding_window");
         // One entry for each kind of layer, or a base beside the one that is scaled.

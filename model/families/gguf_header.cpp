@@ -1,6 +1,7 @@
 #include <plait/model/families/gguf_header.hpp>
 
 #include <plait/actors/error.hpp>
+#include <plait/model/families/limits.hpp>
 #include <plait/model/families/rope_scaling.hpp>
 #include <plait/model/text/quote.hpp>
 
@@ -9,14 +10,6 @@
 #include <span>
 
 namespace plait {
-namespace {
-
-// A position is kept exactly by F32, in which RoPE multiplies it, up to this many.
-constexpr std::int64_t max_context = std::int64_t{1} << 24;
-// No dimension of a published model comes near; below it every product of two dimensions is exact in 64 bits.
-constexpr std::int64_t max_dimension = std::int64_t{1} << 30;
-
-} // namespace
 
 gguf_header::gguf_header(gguf_file const& file)
     : file_(file)

@@ -19,16 +19,11 @@ constexpr family_layout layout{.activation = activation_kind::swiglu_clamped,
                                .router_bias = presence::required,
                                .expert_bias = presence::required};
 
-bool every_second(std::size_t layer)
-{
-    return layer % 2 == 0;
-}
-
 described_model describe_gguf(gguf_file const& file)
 {
     auto model = gguf_header(file).describe(layout, {.ffn_norm = "post_attention_norm"});
     for (std::size_t i = 0; i < model.spec.layers.size(); ++i)
-        if (!every_second(i)) model.spec.layers[i].attention.window = 0;
+        if (ends_interval(i, 2)) model.spec.layers[i].attention.window = 0;
     return model;
 }
 
@@ -41,11 +36,10 @@ described_model describe_hf(hf_directory const& folder)
     names.router = "mlp.router";
     names.experts_stacked = true;
     auto model = header.describe(layout, names);
-    for (std::size_t i = 0; i < model.spec.layers.size(); ++i) {
-        auto& layer = model.spec.layers[i];
+    header.set_windows(model, 2);
+    for (auto& layer : model.spec.layers) {
         layer.ffn.alpha = header.positive_or("swiglu_alpha", layer.ffn.alpha);
         layer.ffn.limit = header.positive_or("swiglu_limit", layer.ffn.limit);
-        if (header.windowed(i, every_second(i))) layer.attention.window = header.size("sliding_window");
     }
     return model;
 }

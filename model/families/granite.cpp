@@ -15,9 +15,7 @@ constexpr family_layout layout{
 described_model describe_gguf(gguf_file const& file)
 {
     gguf_header const header(file);
-    auto permuted = layout; // converted weights are, for pairs
-    permuted.rope = rope_style::pairs;
-    auto model = header.describe(permuted);
+    auto model = header.describe(permuted(layout));
     model.spec.logit_scale = 1 / header.positive_or("logit_scale", 1);
     for (auto& layer : model.spec.layers)
         layer.output_scale = header.positive_or("residual_scale", 1);

@@ -1,6 +1,7 @@
 #include <plait/model/families/hf_header.hpp>
 
 #include <plait/actors/error.hpp>
+#include <plait/model/families/limits.hpp>
 #include <plait/model/families/rope_scaling.hpp>
 #include <plait/model/text/quote.hpp>
 
@@ -10,10 +11,6 @@
 
 namespace plait {
 namespace {
-
-// As in a GGUF header: positions are exact in F32, and products of two dimensions in 64 bits.
-constexpr std::int64_t max_context = std::int64_t{1} << 24;
-constexpr std::int64_t max_dimension = std::int64_t{1} << 30;
 
 [[noreturn]] void refuse(json_config const& in, std::string_view field, std::string const& what,
                          errc code = errc::bad_file)
@@ -160,6 +157,30 @@ bool hf_header::windowed(std::size_t i, bool otherwise) const
     if (types[i] == "full_attention") return false;
     fail("layer_types", quote(types[i]) + " is not computed; full_attention and sliding_attention are",
          errc::unsupported);
+}
+
+void hf_header::set_windows(described_model& model) const
+{
+    for (auto& layer : model.spec.layers)
+        layer.attention.window = size_or("sliding_window", 0);
+}
+
+void hf_header::set_windows(described_model& model, std::function<bool(std::size_t)> const& otherwise) const
+{
+    for (std::size_t i = 0; i < model.spec.layers.size(); ++i)
+        if (windowed(i, otherwise(i))) model.spec.layers[i].attention.window = size("sliding_window");
+}
+
+void hf_header::set_windows(described_model& model, std::int64_t interval) const
+{
+    set_windows(model, [interval](std::size_t i) { return !ends_interval(i, interval); });
+}
+
+void hf_header::set_switched_windows(described_model& model) const
+{
+    if (!config().boolean("use_sliding_window", false)) return;
+    auto const first = config().integer("max_window_layers", 28);
+    set_windows(model, [first](std::size_t i) { return static_cast<std::int64_t>(i) >= first; });
 }
 
 rope_spec hf_header::rope(family_layout const& how, std::int64_t head_dim, std::string_view kind) const

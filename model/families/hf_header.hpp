@@ -3,7 +3,9 @@
 #include <plait/model/families/family.hpp>
 #include <plait/model/families/family_layout.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -88,6 +90,14 @@ public:
 
     /// Whether layer `i` has a window, as layer_types says, or else as the caller knows.
     bool windowed(std::size_t i, bool otherwise) const;
+    /// Gives every layer the window of sliding_window, where it is there.
+    void set_windows(described_model& model) const;
+    /// Gives the layers that layer_types or else `otherwise` names the window of sliding_window.
+    void set_windows(described_model& model, std::function<bool(std::size_t)> const& otherwise) const;
+    /// The same, otherwise of all layers but the last of each `interval`.
+    void set_windows(described_model& model, std::int64_t interval) const;
+    /// The same of configs that switch windows on with use_sliding_window, from max_window_layers on.
+    void set_switched_windows(described_model& model) const;
 
     /// The model as far as config, `how` and `names` say. Fields read: those of `names`, tie_word_embeddings, and those
     /// of rope(); of mixtures num_local_experts, num_experts or n_routed_experts, num_experts_per_tok,

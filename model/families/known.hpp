@@ -2,7 +2,7 @@
 
 #include <plait/model/families/family.hpp>
 
-/// The families, each in the file of its name; what is particular to it stands there.
+/// The families, each in the file of its name, those of one line in one; what is particular to it stands there.
 namespace plait::families {
 
 extern family const chatglm;

@@ -20,10 +20,9 @@ described_model describe_gguf(gguf_file const& file)
     header.neutral("residual_scale", {0.0f, 1.0f});
     header.neutral("logit_scale", {0.0f, 1.0f});
     header.neutral("final_logit_softcapping", {0.0f});
-    auto permuted = layout; // converted weights are, for pairs
-    permuted.rope = rope_style::pairs;
-    permuted.scoring = routing::softmax_of_chosen; // Mixtral's
-    return header.describe(permuted);
+    auto how = permuted(layout);
+    how.scoring = routing::softmax_of_chosen; // Mixtral's
+    return header.describe(how);
 }
 
 described_model describe_hf(hf_directory const& folder)
@@ -31,9 +30,7 @@ described_model describe_hf(hf_directory const& folder)
     hf_header const header(folder);
     auto model = header.describe(layout);
     // A LLaMA has none, whatever its config has been given.
-    if (header.config().string("model_type") == "mistral")
-        for (auto& layer : model.spec.layers)
-            layer.attention.window = header.size_or("sliding_window", 0);
+    if (header.config().string("model_type") == "mistral") header.set_windows(model);
     return model;
 }
 

@@ -22,8 +22,7 @@ described_model describe_hf(hf_directory const& folder)
     names.expert_up = "w3";
     names.expert_down = "w2";
     auto model = header.describe(layout, names);
-    for (auto& layer : model.spec.layers)
-        layer.attention.window = header.size_or("sliding_window", 0);
+    header.set_windows(model);
     return model;
 }
 

@@ -20,8 +20,7 @@ described_model describe_hf(hf_directory const& folder)
 {
     hf_header const header(folder);
     auto model = header.describe(layout);
-    for (auto& layer : model.spec.layers)
-        layer.attention.window = header.size_or("sliding_window", 0);
+    header.set_windows(model);
     return model;
 }
 

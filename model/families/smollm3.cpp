@@ -1,7 +1,6 @@
 #include <plait/model/families/gguf_header.hpp>
 #include <plait/model/families/hf_header.hpp>
 #include <plait/model/families/known.hpp>
-#include <plait/model/families/qwen.hpp>
 
 #include <array>
 #include <cstddef>
@@ -17,18 +16,11 @@ namespace {
 constexpr family_layout layout{
     .qkv_bias = presence::optional, .output_bias = presence::optional, .ffn_bias = presence::optional};
 
-bool rotates(std::size_t layer, std::int64_t interval)
-{
-    return (static_cast<std::int64_t>(layer) + 1) % interval != 0;
-}
-
 described_model describe_gguf(gguf_file const& file)
 {
-    auto permuted = layout; // converted weights are, for pairs
-    permuted.rope = rope_style::pairs;
-    auto model = gguf_header(file).describe(permuted);
+    auto model = gguf_header(file).describe(permuted(layout));
     for (std::size_t i = 0; i < model.spec.layers.size(); ++i)
-        if (!rotates(i, 4)) model.spec.layers[i].attention.rope = {};
+        if (ends_interval(i, 4)) model.spec.layers[i].attention.rope = {};
     return model;
 }
 
@@ -36,7 +28,7 @@ described_model describe_hf(hf_directory const& folder)
 {
     hf_header const header(folder);
     auto model = header.describe(layout);
-    set_qwen_windows(header, model);
+    header.set_switched_windows(model);
     auto const interval = header.size_or("no_rope_layer_interval", 4);
     std::vector<std::int64_t> listed; // 1: the layer rotates, whatever the name says
     if (header.config().has("no_rope_layers")) {
@@ -46,7 +38,7 @@ described_model describe_hf(hf_directory const& folder)
                                               std::to_string(model.spec.layers.size()) + " layers");
     }
     for (std::size_t i = 0; i < model.spec.layers.size(); ++i)
-        if (listed.empty() ? !rotates(i, interval) : listed[i] == 0) model.spec.layers[i].attention.rope = {};
+        if (listed.empty() ? ends_interval(i, interval) : listed[i] == 0) model.spec.layers[i].attention.rope = {};
     return model;
 }
 

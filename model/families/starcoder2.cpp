@@ -30,8 +30,7 @@ described_model describe_hf(hf_directory const& folder)
     names.up = "mlp.c_fc";
     names.down = "mlp.c_proj";
     auto model = header.describe(layout, names);
-    for (auto& layer : model.spec.layers)
-        layer.attention.window = header.size_or("sliding_window", 0);
+    header.set_windows(model);
     return model;
 }
 
