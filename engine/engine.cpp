@@ -15,6 +15,7 @@
 #include <plait/model/kv_layers.hpp>
 #include <plait/model/quantise.hpp>
 #include <plait/model/text/hub_tokenizer.hpp>
+#include <plait/model/text/model_tokenizer.hpp>
 #include <plait/streams/host/host_memory.hpp>
 
 namespace plait {
@@ -112,8 +113,7 @@ layout lay_out(model_files& files, engine_options const& options)
 
 tokenizer tokenizer_of(model_files const& files, std::int64_t vocabulary)
 {
-    auto description = files.gguf() != nullptr ? plait::describe(read_vocabulary(*files.gguf()))
-                                               : read_tokenizer(files.hf()->folder());
+    auto description = read_tokenizer(files);
     if (files.hf() != nullptr) pad_vocabulary(description, static_cast<std::size_t>(vocabulary));
     return tokenizer(description);
 }

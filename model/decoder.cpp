@@ -191,6 +191,21 @@ host::norm_kind kind_of(norm_kind kind)
     return host::norm_kind::none;
 }
 
+/// out = N(x), where the rows of `x` are `stride` numbers apart.
+norm_args norm_of(norm_spec const& norm, norm_weights const& w, float const* x, std::int64_t stride,
+                  activation_view out)
+{
+    norm_args args;
+    args.kind = kind_of(norm.kind);
+    args.x = x;
+    args.x_stride = stride;
+    args.weight = w.weight;
+    args.bias = w.bias;
+    args.eps = norm.epsilon;
+    args.out = out;
+    return args;
+}
+
 /// Which forms of its input a product reads: F32, 8 bit, or (several products) both.
 struct forms {
     bool f32 = false;
@@ -374,15 +389,8 @@ struct decoder::pass {
     void normalise(norm_spec const& norm, norm_weights const& w, float const* x, activation_view out,
                    std::int32_t const* row_index = nullptr)
     {
-        norm_args args;
-        args.kind = kind_of(norm.kind);
-        args.x = x;
-        args.x_stride = of.spec_.width;
+        auto args = norm_of(norm, w, x, of.spec_.width, out);
         args.row_index = row_index;
-        args.weight = w.weight;
-        args.bias = w.bias;
-        args.eps = norm.epsilon;
-        args.out = out;
         on.norm(f, args);
     }
 
@@ -430,17 +438,10 @@ void decoder::pass::add_sum(std::size_t layer, float const* sum, float const* bi
         on.add(f, {sum, x.f32, x.rows, x.cols, bias, how.output_scale, how.residual_scale});
         return;
     }
-    norm_args args;
-    args.kind = kind_of(how.norm.kind);
-    args.x = sum;
-    args.x_stride = x.cols;
-    args.weight = output_norm.weight;
-    args.bias = output_norm.bias;
-    args.eps = how.norm.epsilon;
+    auto args = norm_of(how.norm, output_norm, sum, x.cols, only(x, {true, false}));
     args.residual = x.f32;
     args.residual_scale = how.residual_scale;
     args.scale = how.output_scale;
-    args.out = only(x, {true, false});
     on.norm(f, args);
 }
 
@@ -548,16 +549,8 @@ task<> decoder::pass::attend(std::size_t layer, activation_view input)
 /// The norm over all heads of the queries or of the keys, in place.
 void decoder::pass::norm_heads(std::size_t layer, norm_weights const& w, float* heads, std::int64_t width)
 {
-    auto const& norm = spec(layer).attention.norm;
-    norm_args args;
-    args.kind = kind_of(norm.kind);
-    args.x = heads;
-    args.x_stride = of.qkv_width_;
-    args.weight = w.weight;
-    args.bias = w.bias;
-    args.eps = norm.epsilon;
-    args.out = {.rows = step.rows, .cols = width, .f32 = heads, .stride = of.qkv_width_};
-    on.norm(f, args);
+    activation_view const out{.rows = step.rows, .cols = width, .f32 = heads, .stride = of.qkv_width_};
+    on.norm(f, norm_of(spec(layer).attention.norm, w, heads, of.qkv_width_, out));
 }
 
 /// Both halves of a dense network but for the sum: what its second product reads.

@@ -1,4 +1,5 @@
 #include <plait/apps/inspect/checks.hpp>
+#include <plait/model/text/model_tokenizer.hpp>
 
 #include <plait/actors/error.hpp>
 #include <plait/apps/inspect/sheet.hpp>
@@ -91,7 +92,7 @@ report check_all(model_files const& files)
     });
     check_values(files, out);
     note(out, "tokenizer", [&] {
-        tokenizer const text(describe_tokenizer(files));
+        tokenizer const text(read_tokenizer(files));
         // A model may have more embeddings than tokens, which pad its matrices, but not fewer.
         if (vocabulary && static_cast<std::int64_t>(text.size()) > *vocabulary)
             throw error(errc::bad_file,

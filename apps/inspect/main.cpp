@@ -6,6 +6,7 @@
 #include <plait/apps/inspect/perplexity.hpp>
 #include <plait/apps/inspect/sheet.hpp>
 #include <plait/apps/inspect/texts.hpp>
+#include <plait/model/text/model_tokenizer.hpp>
 
 #include <csignal>
 #include <cstdio>
@@ -67,13 +68,13 @@ int run(inspecting::settings const& how)
     case action::check:
         return check(how);
     case action::tokenize: {
-        tokenizer const text(inspecting::describe_tokenizer(open_model(how.model)));
+        tokenizer const text(read_tokenizer(open_model(how.model)));
         auto const ids = text.encode(inspecting::read_input(how.input), {how.add_special, how.parse_special});
         print(inspecting::write_ids(ids) + "\n");
         break;
     }
     case action::detokenize: {
-        tokenizer const text(inspecting::describe_tokenizer(open_model(how.model)));
+        tokenizer const text(read_tokenizer(open_model(how.model)));
         print_content(text.decode(inspecting::read_ids(inspecting::read_input("-"))));
         break;
     }

@@ -4,7 +4,7 @@
 #include <plait/apps/chat/printable.hpp>
 #include <plait/model/chat/chat_template.hpp>
 #include <plait/model/families/family.hpp>
-#include <plait/model/text/hub_tokenizer.hpp>
+#include <plait/model/text/model_tokenizer.hpp>
 #include <plait/model/text/utf8.hpp>
 
 #include <algorithm>
@@ -287,17 +287,11 @@ std::string show_metadata(model_files const& files)
     return "config.json:\n" + table(rows, 0);
 }
 
-tokenizer_description describe_tokenizer(model_files const& files)
-{
-    if (auto const* file = files.gguf()) return describe(read_vocabulary(*file));
-    return read_tokenizer(files.hf()->folder());
-}
-
 std::string show_text(model_files const& files)
 {
     std::string out = "tokenizer:";
     try {
-        auto const from = describe_tokenizer(files);
+        auto const from = read_tokenizer(files);
         out += "\n" + table(rows_of(from, tokenizer(from)), 0);
     } catch (error const& why) {
         out += " none that plait reads: " + printable_line(why.what()) + "\n";

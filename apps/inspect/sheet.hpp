@@ -21,7 +21,4 @@ std::string show_metadata(model_files const& files);
 /// The tokenizer's kind and its special tokens, and whether there is a chat template; or why there is none.
 std::string show_text(model_files const& files);
 
-/// Throws as the readers of the tokenizer of a GGUF file or of a Hugging Face folder.
-tokenizer_description describe_tokenizer(model_files const& files);
-
 } // namespace plait::inspecting

@@ -1,4 +1,5 @@
 #include <plait/apps/inspect/texts.hpp>
+#include <plait/model/text/model_tokenizer.hpp>
 
 #include <plait/actors/error.hpp>
 #include <plait/apps/inspect/sheet.hpp>
@@ -87,7 +88,7 @@ std::string render_messages(model_files const& files, settings const& how, std::
     if (how.bos) input.bos_token = *how.bos;
     if (how.eos) input.eos_token = *how.eos;
     if (!how.bos || !how.eos) {
-        tokenizer const text(describe_tokenizer(files));
+        tokenizer const text(read_tokenizer(files));
         if (!how.bos && text.bos()) input.bos_token = text.piece(*text.bos());
         if (!how.eos && text.eos()) input.eos_token = text.piece(*text.eos());
     }
