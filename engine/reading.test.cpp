@@ -38,16 +38,9 @@ request of(std::vector<std::int32_t> tokens)
 /// The logits of all tokens, from one pass of the model by itself.
 task<std::vector<float>> all_logits(runtime& rt, std::filesystem::path model, std::vector<std::int32_t> tokens)
 {
-    auto probe = make_probe(rt, 1);
     model_probe::options how(std::move(model));
     how.positions = static_cast<std::int64_t>(tokens.size());
-    how.set = host::best_isa();
-    co_await ask<&model_probe::load>(probe, how);
-    std::vector<probe_chunk> chunks;
-    chunks.emplace_back(0, 0, std::move(tokens));
-    auto out = co_await ask<&model_probe::run>(probe, std::move(chunks));
-    co_await stop(probe);
-    co_return out;
+    return logits_of(rt, std::move(how), std::move(tokens), 0, 1);
 }
 
 double log_probability(std::span<float const> logits, std::int32_t token)

@@ -161,15 +161,6 @@ task<double> worst_difference(runtime& rt, recorded from, model_probe::options h
     co_return worst;
 }
 
-model_probe::options exactly(std::filesystem::path const& folder)
-{
-    model_probe::options how(folder);
-    how.mode = numerics::f32;
-    how.kv = kv_type::f32;
-    how.positions = 64;
-    return how;
-}
-
 constexpr double tolerance = 5e-5;
 
 } // namespace
@@ -183,7 +174,7 @@ CO_TEST_CASE("ChatGLM-6B's hidden states are those of its own code, and each of 
     }
     recorded from(*data);
     folder_maker const made(from, true);
-    auto how = exactly(made.folder.path());
+    auto how = exactly(made.folder.path(), 64);
     how.prefix = 2;
     CHECK(describe(open_model(how.model)).spec.prefix);
     auto const found = co_await worst_difference(rt, from, how);
@@ -216,7 +207,7 @@ CO_TEST_CASE("ChatGLM2's and GLM-4's hidden states are those of their own code")
         CAPTURE(name);
         recorded from(*data);
         folder_maker const made(from, false);
-        auto how = exactly(made.folder.path());
+        auto how = exactly(made.folder.path(), 64);
         auto const found = co_await worst_difference(rt, from, how);
         CHECK(found <= tolerance);
         how.change = [](model_spec& spec) { spec.layers.front().attention.rope.dims = 4; };

@@ -21,18 +21,6 @@ std::vector<std::int32_t> some_tokens(std::size_t count, std::int32_t seed)
     return out;
 }
 
-task<std::vector<float>> run_whole(runtime& rt, model_probe::options how, std::vector<std::int32_t> tokens,
-                                   unsigned threads)
-{
-    auto probe = make_probe(rt, threads);
-    co_await ask<&model_probe::load>(probe, std::move(how));
-    std::vector<probe_chunk> chunks;
-    chunks.emplace_back(0, 0, std::move(tokens));
-    auto logits = co_await ask<&model_probe::run>(probe, std::move(chunks));
-    co_await stop(probe);
-    co_return logits;
-}
-
 } // namespace
 
 CO_TEST_CASE("logits are the same bits whatever the chunks, the neighbours, the threads and the instruction set")
@@ -44,7 +32,7 @@ CO_TEST_CASE("logits are the same bits whatever the chunks, the neighbours, the 
         shape.weights = type;
         temporary_file file(tiny_model_bytes(shape));
         auto tokens = some_tokens(90, 1);
-        auto expected = co_await run_whole(rt, model_probe::options(file.path()), tokens, 1);
+        auto expected = co_await logits_of(rt, model_probe::options(file.path()), tokens, 0, 1);
         auto row = expected.size() / tokens.size();
         for (auto set : host::available_isas()) {
             CAPTURE(host::name(set));
@@ -84,8 +72,8 @@ CO_TEST_CASE("the F32 path of a file is the native path of the same weights in F
     model_probe::options exact(file.path());
     exact.mode = numerics::f32;
     exact.kv = kv_type::f32;
-    auto reference = co_await run_whole(rt, exact, tokens, 1);
-    auto native = co_await run_whole(rt, model_probe::options(file.path()), tokens, 1);
+    auto reference = co_await logits_of(rt, exact, tokens, 0, 1);
+    auto native = co_await logits_of(rt, model_probe::options(file.path()), tokens, 0, 1);
     auto difference = nmse(native, reference);
     CHECK(difference > 0);
     CHECK(difference < 1e-2);
@@ -97,11 +85,11 @@ CO_TEST_CASE("keys and values in 16 and in 8 bits stay close to those in F32")
     auto tokens = some_tokens(100, 3);
     model_probe::options how(file.path());
     how.kv = kv_type::f32;
-    auto reference = co_await run_whole(rt, how, tokens, 1);
+    auto reference = co_await logits_of(rt, how, tokens, 0, 1);
     how.kv = kv_type::f16;
-    auto half = co_await run_whole(rt, how, tokens, 1);
+    auto half = co_await logits_of(rt, how, tokens, 0, 1);
     how.kv = kv_type::q8;
-    auto eighth = co_await run_whole(rt, how, tokens, 1);
+    auto eighth = co_await logits_of(rt, how, tokens, 0, 1);
     CHECK(nmse(half, reference) < 1e-6);
     CHECK(nmse(eighth, reference) < 1e-2);
     CHECK(nmse(half, reference) < nmse(eighth, reference));
@@ -111,13 +99,13 @@ CO_TEST_CASE("norm placement decides what a model computes: pre-norm weights run
 {
     temporary_file file(tiny_model_bytes({}));
     auto tokens = some_tokens(20, 4);
-    auto reference = co_await run_whole(rt, model_probe::options(file.path()), tokens, 1);
+    auto reference = co_await logits_of(rt, model_probe::options(file.path()), tokens, 0, 1);
     model_probe::options flipped(file.path());
     flipped.change = [](model_spec& spec) {
         for (auto& layer : spec.layers)
             layer.placement = norm_placement::post_add;
     };
-    auto other = co_await run_whole(rt, flipped, tokens, 1);
+    auto other = co_await logits_of(rt, flipped, tokens, 0, 1);
     CHECK(nmse(other, reference) > 0.05);
 }
 
@@ -125,7 +113,7 @@ CO_TEST_CASE("a window, a soft cap, a rotation and a scale each change the logit
 {
     temporary_file file(tiny_model_bytes({}));
     auto tokens = some_tokens(60, 5);
-    auto reference = co_await run_whole(rt, model_probe::options(file.path()), tokens, 1);
+    auto reference = co_await logits_of(rt, model_probe::options(file.path()), tokens, 0, 1);
     std::vector<std::function<void(attention_spec&)>> const changes = {
         [](attention_spec& a) { a.window = 8; },
         [](attention_spec& a) { a.soft_cap = 0.5f; },
@@ -140,7 +128,7 @@ CO_TEST_CASE("a window, a soft cap, a rotation and a scale each change the logit
             for (auto& layer : spec.layers)
                 change(layer.attention);
         };
-        auto other = co_await run_whole(rt, how, tokens, 1);
+        auto other = co_await logits_of(rt, how, tokens, 0, 1);
         CHECK(nmse(other, reference) > 1e-6);
     }
 }

@@ -70,40 +70,12 @@ double worst_row(std::vector<float> const& logits, std::vector<float> const& exp
     return worst;
 }
 
-model_probe::options exactly(fs::path const& model)
-{
-    model_probe::options how(model);
-    how.mode = numerics::f32;
-    how.kv = kv_type::f32;
-    how.positions = 128;
-    // The goldens' prompts are longer than the short context of a model that has two rotations.
-    how.change = [](model_spec&) {};
-    return how;
-}
+constexpr std::int64_t positions = 128;
 
 bool has_long_factors(fs::path const& model)
 {
     auto const spec = describe(open_model(model)).spec;
     return !spec.layers.front().attention.rope.long_factors.empty();
-}
-
-task<std::vector<float>> logits_of(runtime& rt, model_probe::options how, std::vector<std::int32_t> tokens,
-                                   std::size_t at_once)
-{
-    auto probe = make_probe(rt, 2);
-    co_await ask<&model_probe::load>(probe, std::move(how));
-    std::vector<float> out;
-    for (std::size_t at = 0; at < tokens.size(); at += at_once) {
-        auto const end = std::min(tokens.size(), at + at_once);
-        std::vector<probe_chunk> chunks;
-        chunks.emplace_back(0, static_cast<std::int32_t>(at),
-                            std::vector<std::int32_t>(tokens.begin() + static_cast<std::ptrdiff_t>(at),
-                                                      tokens.begin() + static_cast<std::ptrdiff_t>(end)));
-        auto const logits = co_await ask<&model_probe::run>(probe, std::move(chunks));
-        out.insert(out.end(), logits.begin(), logits.end());
-    }
-    co_await stop(probe);
-    co_return out;
 }
 
 /// The ways in which a model lies in its folder: as transformers 5 writes it, with the config of older versions, and as
@@ -307,10 +279,10 @@ CO_TEST_CASE("every family agrees with transformers in double precision, whateve
             CAPTURE(form.string());
             for (auto const set : {host::isa::scalar, host::best_isa()}) {
                 CAPTURE(host::name(set));
-                auto how = exactly(form);
+                auto how = exactly(form, positions);
                 how.set = set;
                 how.stretched_positions = has_long_factors(form);
-                auto const whole = co_await logits_of(rt, how, expected.tokens, expected.tokens.size());
+                auto const whole = co_await logits_of(rt, how, expected.tokens);
                 CHECK(nmse(whole, expected.logits) <= expected.bound);
                 CHECK(worst_row(whole, expected.logits, expected.tokens.size()) <= expected.bound_of_a_row);
                 auto const steps = co_await logits_of(rt, how, expected.tokens, 1);
@@ -328,7 +300,7 @@ CO_TEST_CASE("a sequence that keeps to the short context has the short rotation"
     auto const logits = expected.golden.values<float>("short/logits");
     for (auto const& form : forms_of(folder).all) {
         CAPTURE(form.string());
-        auto const got = co_await logits_of(rt, exactly(form), tokens, tokens.size());
+        auto const got = co_await logits_of(rt, exactly(form, positions), tokens);
         CHECK(nmse(got, logits) <= 10 * expected.facts.number("short_f32_nmse"));
     }
 }
@@ -341,11 +313,11 @@ CO_TEST_CASE("each rule of each family matters: without it the logits are a hund
         auto const model = describe(open_model(folder));
         for (auto const& changed : twins_of(model)) {
             CAPTURE(changed.rule);
-            auto how = exactly(folder);
+            auto how = exactly(folder, positions);
             how.stretched_positions = has_long_factors(folder);
             how.change = changed.spec;
             how.other_tensors = changed.tensors;
-            auto const got = co_await logits_of(rt, how, expected.tokens, expected.tokens.size());
+            auto const got = co_await logits_of(rt, how, expected.tokens);
             CHECK_FALSE(nmse(got, expected.logits) <= 100 * expected.bound);
         }
     }
@@ -379,7 +351,7 @@ CO_TEST_CASE("two ranks give each family's logits, with sums of two parts the bi
             continue;
         }
         reference const expected(folder);
-        auto how = exactly(folder);
+        auto how = exactly(folder, positions);
         how.stretched_positions = has_long_factors(folder);
         how.spread = {1, 1, 2};
         auto const alone = co_await logits_of_ranks(rt, how, expected.tokens);

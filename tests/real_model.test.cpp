@@ -47,6 +47,24 @@ double divergence(std::span<float const> p, std::span<float const> q)
     return sum;
 }
 
+/// How close a quantised path stays to the F32 path, and how often it chooses as llama.cpp does.
+struct closeness {
+    std::size_t positions = 0, agree = 0;
+    double kl = 0; ///< summed
+
+    /// True where both choose the same.
+    bool add(std::span<float const> reference, std::span<float const> ours, std::int32_t theirs)
+    {
+        ++positions;
+        kl += divergence(reference, ours);
+        bool const same = argmax(ours) == theirs;
+        if (same) ++agree;
+        return same;
+    }
+    double mean_kl() const { return kl / double(positions); }
+    double agreement() const { return double(agree) / double(positions); }
+};
+
 task<std::vector<float>> logits_of(ref<model_probe> probe, int sequence, std::vector<std::int32_t> tokens)
 {
     std::vector<float> all;
@@ -103,9 +121,7 @@ CO_TEST_CASE("the F32 path has the reference's logits at every position and its 
     }
     golden_file golden(test_data("real/f64.golden"));
     auto probe = make_probe(rt, runtime::available_cpus());
-    model_probe::options how(*file);
-    how.mode = numerics::f32;
-    how.kv = kv_type::f32;
+    auto how = exactly(*file);
     co_await ask<&model_probe::load>(probe, std::move(how));
     auto vocabulary = static_cast<std::size_t>(co_await ask<&model_probe::vocabulary>(probe));
     auto probes = golden.values<std::int32_t>("probe_ids");
@@ -161,16 +177,14 @@ CO_TEST_CASE("the quantised path stays as close to the F32 path as llama.cpp doe
     }
     golden_file golden(test_data("real/llama.golden"));
     auto exact = make_probe(rt, runtime::available_cpus());
-    model_probe::options how(*file);
-    how.mode = numerics::f32;
-    how.kv = kv_type::f32;
+    auto how = exactly(*file);
     co_await ask<&model_probe::load>(exact, std::move(how));
     auto fast = make_probe(rt, runtime::available_cpus());
     co_await ask<&model_probe::load>(fast, model_probe::options(*file));
     auto vocabulary = static_cast<std::size_t>(co_await ask<&model_probe::vocabulary>(exact));
 
-    std::size_t agree = 0, generated = 0;
-    double kl = 0, worst = 0;
+    closeness close;
+    double worst = 0;
     for (std::string prompt : prompts) {
         auto tokens = golden.values<std::int32_t>(prompt + "/tokens");
         auto first = static_cast<std::size_t>(golden.values<std::int32_t>(prompt + "/prompt_tokens")[0]) - 1;
@@ -183,13 +197,8 @@ CO_TEST_CASE("the quantised path stays as close to the F32 path as llama.cpp doe
         for (auto i = first; i < tokens.size(); ++i) {
             std::span<float const> reference(p.data() + i * vocabulary, vocabulary);
             std::span<float const> ours(q.data() + i * vocabulary, vocabulary);
-            kl += divergence(reference, ours);
-            ++generated;
+            if (close.add(reference, ours, theirs[i])) continue;
             auto best = argmax(ours);
-            if (best == theirs[i]) {
-                ++agree;
-                continue;
-            }
             auto reference_of = [&](std::int32_t id) {
                 for (std::size_t k = 0; k < 16; ++k)
                     if (top_ids[i * 16 + k] == id) return top_logits[i * 16 + k];
@@ -198,14 +207,13 @@ CO_TEST_CASE("the quantised path stays as close to the F32 path as llama.cpp doe
             worst = std::max(worst, std::abs(reference_of(best) - reference_of(theirs[i])));
         }
     }
-    auto agreement = double(agree) / double(generated);
     auto llama_kl = golden.values<double>("mean_kl_generated")[0];
-    MESSAGE("quantised path over " << generated << " positions: top-1 agreement " << agreement
-                                   << ", largest disagreement " << worst << " nats, mean KL " << kl / double(generated)
+    MESSAGE("quantised path over " << close.positions << " positions: top-1 agreement " << close.agreement()
+                                   << ", largest disagreement " << worst << " nats, mean KL " << close.mean_kl()
                                    << " (llama.cpp " << llama_kl << ")");
-    CHECK(agreement >= 0.95);
+    CHECK(close.agreement() >= 0.95);
     CHECK(worst <= 1.0);
-    CHECK(kl / double(generated) <= 1.25 * llama_kl);
+    CHECK(close.mean_kl() <= 1.25 * llama_kl);
     co_await stop(fast);
     co_await stop(exact);
 }
@@ -219,9 +227,7 @@ CO_TEST_CASE("a second family in mixed K-quants stays as close to its F32 path a
     }
     golden_file golden(test_data("real/gemma.golden"));
     auto exact = make_probe(rt, runtime::available_cpus());
-    model_probe::options how(*file);
-    how.mode = numerics::f32;
-    how.kv = kv_type::f32;
+    auto how = exactly(*file);
     how.sequences = 1;
     co_await ask<&model_probe::load>(exact, how);
     auto fast = make_probe(rt, runtime::available_cpus());
@@ -230,8 +236,9 @@ CO_TEST_CASE("a second family in mixed K-quants stays as close to its F32 path a
     co_await ask<&model_probe::load>(fast, native);
     auto vocabulary = static_cast<std::size_t>(co_await ask<&model_probe::vocabulary>(exact));
 
-    std::size_t agree = 0, generated = 0, positions = 0;
-    double kl = 0, error = 0, worst_lse = 0;
+    closeness close;
+    std::size_t positions = 0;
+    double error = 0, worst_lse = 0;
     for (std::string prompt : {"short", "code", "chinese", "prose"}) {
         auto tokens = golden.values<std::int32_t>(prompt + "/tokens");
         auto first = static_cast<std::size_t>(golden.values<std::int32_t>(prompt + "/prompt_tokens")[0]) - 1;
@@ -257,20 +264,18 @@ CO_TEST_CASE("a second family in mixed K-quants stays as close to its F32 path a
             ++positions;
             if (i < first) continue;
             std::span<float const> ours(q.data() + i * vocabulary, vocabulary);
-            kl += divergence(reference, ours);
-            ++generated;
-            if (argmax(ours) == theirs[i]) ++agree;
+            close.add(reference, ours, theirs[i]);
         }
     }
-    auto agreement = double(agree) / double(generated);
     auto llama_kl = golden.values<double>("mean_kl_generated")[0];
     MESSAGE("Gemma 3: F32 path's worst NMSE over " << positions << " positions " << error << "; quantised path over "
-                                                   << generated << ": top-1 agreement " << agreement << ", mean KL "
-                                                   << kl / double(generated) << " (llama.cpp " << llama_kl << ")");
+                                                   << close.positions << ": top-1 agreement " << close.agreement()
+                                                   << ", mean KL " << close.mean_kl() << " (llama.cpp " << llama_kl
+                                                   << ")");
     CHECK(error <= 1e-8);
     CHECK(worst_lse < 1e-3);
-    CHECK(agreement >= 0.95);
-    CHECK(kl / double(generated) <= 1.25 * llama_kl);
+    CHECK(close.agreement() >= 0.95);
+    CHECK(close.mean_kl() <= 1.25 * llama_kl);
     co_await stop(fast);
     co_await stop(exact);
 }

@@ -20,15 +20,9 @@ namespace {
 /// -log p of each token of the second half of a window but the first of that half, from the logits.
 task<std::vector<double>> surprises(runtime& rt, std::filesystem::path model, std::vector<std::int32_t> window)
 {
-    auto probe = make_probe(rt, 1);
     model_probe::options how(std::move(model));
     how.positions = static_cast<std::int64_t>(window.size());
-    how.set = host::best_isa();
-    co_await ask<&model_probe::load>(probe, how);
-    std::vector<probe_chunk> chunks;
-    chunks.emplace_back(0, 0, window);
-    auto logits = co_await ask<&model_probe::run>(probe, std::move(chunks));
-    co_await stop(probe);
+    auto const logits = co_await logits_of(rt, how, window, 0, 1);
     std::vector<double> out;
     for (auto i = window.size() / 2; i + 1 < window.size(); ++i) {
         double sum = 0;

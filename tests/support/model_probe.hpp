@@ -210,6 +210,36 @@ inline ref<model_probe> make_probe(runtime& rt, unsigned threads)
     return rt.spawn_on<model_probe>(loop, std::ref(*loop), std::move(owned));
 }
 
+/// In the reference numerics, all in F32.
+inline model_probe::options exactly(std::filesystem::path const& model, std::int64_t positions = 1024)
+{
+    model_probe::options how(model);
+    how.mode = numerics::f32;
+    how.kv = kv_type::f32;
+    how.positions = positions;
+    return how;
+}
+
+/// The logits of every token of one sequence, by a probe of its own; `at_once` of them in a pass, 0: all.
+inline task<std::vector<float>> logits_of(runtime& rt, model_probe::options how, std::vector<std::int32_t> tokens,
+                                          std::size_t at_once = 0, unsigned threads = 2)
+{
+    auto probe = make_probe(rt, threads);
+    co_await ask<&model_probe::load>(probe, std::move(how));
+    if (at_once == 0) at_once = tokens.size();
+    std::vector<float> out;
+    for (std::size_t at = 0; at < tokens.size(); at += at_once) {
+        auto const first = tokens.begin() + static_cast<std::ptrdiff_t>(at);
+        auto const count = static_cast<std::ptrdiff_t>(std::min(at_once, tokens.size() - at));
+        std::vector<probe_chunk> chunks;
+        chunks.emplace_back(0, static_cast<std::int32_t>(at), std::vector<std::int32_t>(first, first + count));
+        auto const logits = co_await ask<&model_probe::run>(probe, std::move(chunks));
+        out.insert(out.end(), logits.begin(), logits.end());
+    }
+    co_await stop(probe);
+    co_return out;
+}
+
 /// A probe for each rank of tensor parallelism, rank i on devices[i].
 inline std::vector<ref<model_probe>> make_probes(runtime& rt, std::vector<std::unique_ptr<device>> devices,
                                                  host::host_group_options how = {})
