@@ -1,11 +1,9 @@
 #include <plait/apps/chat/options.hpp>
 
 #include <plait/apps/chat/printable.hpp>
+#include <plait/apps/parsing.hpp>
 #include <plait/model/text/utf8.hpp>
 
-#include <CLI/CLI.hpp>
-
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <sstream>
@@ -23,16 +21,6 @@ constexpr auto exit_statuses = R"(Exit status:
 Without --prompt, and with a terminal, it chats; /help lists the commands. Otherwise all of standard input is one
 prompt, an end of line at its end left out. An option given twice has its last value.
 Only the answer goes to standard output.)";
-
-/// Strict: the whole text is one number.
-template<class T>
-std::optional<T> number(std::string_view text)
-{
-    T value{};
-    auto const [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (failed != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return value;
-}
 
 std::string shown(double value)
 {
@@ -53,18 +41,6 @@ CLI::Validator real(double low, bool low_closed, double high, bool high_closed)
         return good ? std::string() : text + " is not a number in " + range;
     };
     return CLI::Validator(check, "in " + range);
-}
-
-CLI::Validator whole(std::int64_t low, std::int64_t high = std::numeric_limits<std::int64_t>::max())
-{
-    auto range = "at least " + std::to_string(low);
-    if (high != std::numeric_limits<std::int64_t>::max())
-        range = "from " + std::to_string(low) + " to " + std::to_string(high);
-    auto check = [=](std::string& text) -> std::string {
-        auto const value = number<std::int64_t>(text);
-        return value && *value >= low && *value <= high ? std::string() : text + " is not a whole number " + range;
-    };
-    return CLI::Validator(check, range);
 }
 
 CLI::Validator unsigned_number()
@@ -243,20 +219,11 @@ command_line parse(int count, char const* const* arguments, std::string const& v
     app.add_flag("--plan", out.show_plan, "Prints what the memory is for, and leaves")->group(machine);
 
     command_line result;
-    try {
-        app.parse(count, arguments);
+    auto const complain = [&] {
         if (out.engine.model.empty()) throw CLI::ValidationError(model->get_name(), "is empty");
-    } catch (CLI::Success const& wanted) {
-        std::ostringstream to_output;
-        std::ostringstream to_error;
-        app.exit(wanted, to_output, to_error);
-        result.output = to_output.str();
-        return result;
-    } catch (CLI::ParseError const& wrong) {
-        result.error = printable_line(wrong.what()) + " (--help lists the options)";
-        result.status = exit_usage;
-        return result;
-    }
+    };
+    auto const shown = [](char const* what) { return printable_line(what); };
+    if (!parse_into(result, app, count, arguments, exit_usage, complain, shown)) return result;
     if (prompt_option->count() > 0) out.prompt = prompt;
     if (system_option->count() > 0) out.system = system;
     if (!trace.empty()) out.trace = trace;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <plait/apps/parsed_arguments.hpp>
 #include <plait/engine/options.hpp>
 #include <plait/engine/request.hpp>
 
@@ -30,13 +31,7 @@ struct settings {
     std::optional<std::string> trace; ///< the file that is to tell what the engine and its devices did
 };
 
-/// A command line is settings, or something to print and a status to leave with.
-struct command_line {
-    std::optional<settings> given;
-    std::string output; ///< for standard output
-    std::string error;  ///< one line for standard error
-    int status = exit_ok;
-};
+using command_line = plait::parsed_arguments<settings>;
 
 command_line parse(int count, char const* const* arguments, std::string const& version);
 

@@ -1,9 +1,8 @@
 #include <plait/apps/convert/options.hpp>
 
-#include <CLI/CLI.hpp>
+#include <plait/apps/parsing.hpp>
 
 #include <map>
-#include <sstream>
 #include <utility>
 
 namespace plait::converting {
@@ -43,21 +42,12 @@ command_line parse(int count, char const* const* arguments, std::string const& v
         app.add_option("--name", name, "What the model is called; default: what it was")->type_name("TEXT");
 
     command_line result;
-    try {
-        app.parse(count, arguments);
+    auto const complain = [&] {
         if (out.in.empty()) throw CLI::ValidationError("IN", "is empty");
         if (out.out.empty()) throw CLI::ValidationError("OUT", "is empty");
-    } catch (CLI::Success const& wanted) {
-        std::ostringstream to_output;
-        std::ostringstream to_error;
-        app.exit(wanted, to_output, to_error);
-        result.output = to_output.str();
-        return result;
-    } catch (CLI::ParseError const& wrong) {
-        result.error = std::string(wrong.what()) + " (--help lists the options)";
-        result.status = exit_usage;
-        return result;
-    }
+    };
+    auto const shown = [](char const* what) { return std::string(what); };
+    if (!parse_into(result, app, count, arguments, exit_usage, complain, shown)) return result;
     out.how.type = types.at(type);
     if (name_option->count() > 0) out.how.name = name;
     result.given = std::move(out);

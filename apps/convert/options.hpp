@@ -1,5 +1,6 @@
 #pragma once
 
+#include <plait/apps/parsed_arguments.hpp>
 #include <plait/model/convert/convert.hpp>
 
 #include <filesystem>
@@ -21,13 +22,7 @@ struct settings {
     convert_options how;
 };
 
-/// A command line is settings, or something to print and a status to leave with.
-struct command_line {
-    std::optional<settings> given;
-    std::string output; ///< for standard output
-    std::string error;  ///< for standard error
-    int status = exit_ok;
-};
+using command_line = plait::parsed_arguments<settings>;
 
 command_line parse(int count, char const* const* arguments, std::string const& version);
 

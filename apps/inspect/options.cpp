@@ -1,12 +1,7 @@
 #include <plait/apps/inspect/options.hpp>
 
 #include <plait/apps/chat/printable.hpp>
-
-#include <CLI/CLI.hpp>
-
-#include <charconv>
-#include <limits>
-#include <sstream>
+#include <plait/apps/parsing.hpp>
 
 namespace plait::inspecting {
 namespace {
@@ -21,25 +16,6 @@ Exit status:
   0  done
   1  a file, the input, the memory or the engine failed, or --check found something
   2  the command line is wrong)";
-
-template<class T>
-std::optional<T> number(std::string_view text)
-{
-    T value{};
-    auto const [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (failed != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return value;
-}
-
-CLI::Validator whole(std::int64_t low, std::int64_t high)
-{
-    auto const range = "from " + std::to_string(low) + " to " + std::to_string(high);
-    auto check = [=](std::string& text) -> std::string {
-        auto const value = number<std::int64_t>(text);
-        return value && *value >= low && *value <= high ? std::string() : text + " is not a whole number " + range;
-    };
-    return CLI::Validator(check, range);
-}
 
 CLI::Validator time_of_day()
 {
@@ -182,20 +158,11 @@ command_line parse(int count, char const* const* arguments, std::string const& v
         ->group(scoring);
 
     command_line result;
-    try {
-        app.parse(count, arguments);
+    auto const complain = [&] {
         if (out.model.empty()) throw CLI::ValidationError("FILE", "is empty");
-    } catch (CLI::Success const& wanted) {
-        std::ostringstream to_output;
-        std::ostringstream to_error;
-        app.exit(wanted, to_output, to_error);
-        result.output = to_output.str();
-        return result;
-    } catch (CLI::ParseError const& wrong) {
-        result.error = chat::printable_line(wrong.what()) + " (--help lists the options)";
-        result.status = exit_usage;
-        return result;
-    }
+    };
+    auto const shown = [](char const* what) { return chat::printable_line(what); };
+    if (!parse_into(result, app, count, arguments, exit_usage, complain, shown)) return result;
     auto const choose = [&](CLI::Option const* option, action what, std::string const& input) {
         if (option->count() == 0) return;
         out.what = what;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <plait/apps/parsed_arguments.hpp>
 #include <plait/model/numerics.hpp>
 
 #include <chrono>
@@ -40,13 +41,7 @@ struct settings {
     numerics mode = numerics::native;
 };
 
-/// A command line is settings, or something to print and a status to leave with.
-struct command_line {
-    std::optional<settings> given;
-    std::string output; ///< for standard output
-    std::string error;  ///< one line for standard error
-    int status = exit_ok;
-};
+using command_line = plait::parsed_arguments<settings>;
 
 command_line parse(int count, char const* const* arguments, std::string const& version);
 

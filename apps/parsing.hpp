@@ -1,0 +1,62 @@
+#pragma once
+
+#include <plait/apps/parsed_arguments.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+namespace plait {
+
+/// Strict: the whole text is one number.
+template<class T>
+std::optional<T> number(std::string_view text)
+{
+    T value{};
+    auto const [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (failed != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return value;
+}
+
+/// A whole number from `low` to `high`.
+inline CLI::Validator whole(std::int64_t low, std::int64_t high = std::numeric_limits<std::int64_t>::max())
+{
+    auto range = "at least " + std::to_string(low);
+    if (high != std::numeric_limits<std::int64_t>::max())
+        range = "from " + std::to_string(low) + " to " + std::to_string(high);
+    auto check = [=](std::string& text) -> std::string {
+        auto const value = number<std::int64_t>(text);
+        return value && *value >= low && *value <= high ? std::string() : text + " is not a whole number " + range;
+    };
+    return CLI::Validator(check, range);
+}
+
+/// Parses the arguments, then lets `check` throw a CLI::ValidationError about them. True where they are settings; else
+/// `line` has what to print, complaints as `shown` writes them, and its status is `usage` for those.
+template<class Settings, class Check, class Show>
+bool parse_into(parsed_arguments<Settings>& line, CLI::App& app, int count, char const* const* arguments, int usage,
+                Check const& check, Show const& shown)
+{
+    try {
+        app.parse(count, arguments);
+        check();
+        return true;
+    } catch (CLI::Success const& wanted) {
+        std::ostringstream to_output;
+        std::ostringstream to_error;
+        app.exit(wanted, to_output, to_error);
+        line.output = to_output.str();
+    } catch (CLI::ParseError const& wrong) {
+        line.error = shown(wrong.what()) + " (--help lists the options)";
+        line.status = usage;
+    }
+    return false;
+}
+
+} // namespace plait
