@@ -15,6 +15,8 @@ Layout (all integers unsigned, little-endian):
 Needs: numpy.
 """
 
+import json
+import os
 import struct
 
 import numpy as np
@@ -49,6 +51,16 @@ def write(path, arrays):
             f.write(a.astype(TYPES[[t.kind + str(t.itemsize) for t in TYPES].index(
                 a.dtype.kind + str(a.dtype.itemsize))]).tobytes())
         return f.tell()
+
+
+def write_beside(folder, name, arrays, index):
+    """NAME.golden, and NAME.json, which says the same for people: `index` with the arrays' types and shapes."""
+    size = write(os.path.join(folder, name + ".golden"), arrays)
+    index["arrays"] = {k: {"type": a.dtype.name, "shape": list(a.shape)} for k, a in arrays.items()}
+    with open(os.path.join(folder, name + ".json"), "w") as f:
+        json.dump(index, f, ensure_ascii=False, indent=1)
+        f.write("\n")
+    print("%d bytes" % size)
 
 
 def read(path):

@@ -11,7 +11,6 @@ Needs: what make_llama_goldens.py needs; 8 GB of memory; some minutes.
 
 import hashlib
 import json
-import os
 import sys
 
 import gguf
@@ -117,11 +116,7 @@ def main(path, folder):
     index["top1_agreement_with_reference"] = float(np.concatenate(same_all).mean())
     arrays["mean_kl_generated"] = np.array([mean])
     print("mean KL over the generated positions %.6g" % mean)
-    size = golden_file.write(os.path.join(folder, "gemma.golden"), arrays)
-    with open(os.path.join(folder, "gemma.json"), "w") as f:
-        json.dump(index, f, ensure_ascii=False, indent=1)
-        f.write("\n")
-    print("%d bytes" % size)
+    golden_file.write_beside(folder, "gemma", arrays, index)
 
 
 if __name__ == "__main__":

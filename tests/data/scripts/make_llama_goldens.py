@@ -13,7 +13,6 @@ used in place of the package's, LLAMA_CPP_LIB_PATH names its folder, as that pac
 import ctypes
 import hashlib
 import json
-import os
 import sys
 
 import llama_cpp
@@ -155,12 +154,7 @@ def main(path, folder):
     print("mean KL over all positions %.6g, over the generated %.6g" % (kl.mean(), generated.mean()))
     arrays["mean_kl"] = np.array([kl.mean()])
     arrays["mean_kl_generated"] = np.array([generated.mean()])
-    size = golden_file.write(os.path.join(folder, "llama.golden"), arrays)
-    index["arrays"] = {k: {"type": a.dtype.name, "shape": list(a.shape)} for k, a in arrays.items()}
-    with open(os.path.join(folder, "llama.json"), "w") as f:
-        json.dump(index, f, ensure_ascii=False, indent=1)
-        f.write("\n")
-    print("%d bytes" % size)
+    golden_file.write_beside(folder, "llama", arrays, index)
 
 
 if __name__ == "__main__":

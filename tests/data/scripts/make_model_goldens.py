@@ -11,7 +11,6 @@ Needs: numpy, gguf, torch (CPU), transformers (>= 5), tokenizers, jinja2; 4 GB o
 
 import hashlib
 import json
-import os
 import sys
 
 import gguf
@@ -91,12 +90,7 @@ def main(path, folder):
         index["chats"][name] = {"messages": messages, "text": text, "answer": answer,
                                 "smallest_greedy_margin": float(lead.min())}
 
-    size = golden_file.write(os.path.join(folder, "f64.golden"), arrays)
-    index["arrays"] = {k: {"type": a.dtype.name, "shape": list(a.shape)} for k, a in arrays.items()}
-    with open(os.path.join(folder, "f64.json"), "w") as f:
-        json.dump(index, f, ensure_ascii=False, indent=1)
-        f.write("\n")
-    print("%d bytes" % size)
+    golden_file.write_beside(folder, "f64", arrays, index)
 
 
 if __name__ == "__main__":
