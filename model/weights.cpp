@@ -49,7 +49,7 @@ struct model_weights::layout {
 
     weight_format format_of(tensor_ref const& which) const { return file.format(file.tensor(which.name)); }
 
-    /// Rows of the whole matrix that `which` is, and its columns.
+    /// Columns of the matrix that `which` is.
     std::int64_t columns_of(tensor_ref const& which) const
     {
         auto const& tensor = file.tensor(which.name);

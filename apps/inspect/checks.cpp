@@ -1,11 +1,11 @@
 #include <plait/apps/inspect/checks.hpp>
-#include <plait/model/text/model_tokenizer.hpp>
 
 #include <plait/actors/error.hpp>
 #include <plait/apps/inspect/sheet.hpp>
 #include <plait/kernels/host/pack.hpp>
 #include <plait/model/chat/chat_template.hpp>
 #include <plait/model/families/family.hpp>
+#include <plait/model/text/model_tokenizer.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,6 @@ namespace {
 
 /// Bytes that are read at a time, but a panel of rows at least.
 constexpr std::int64_t portion = std::int64_t{1} << 22;
-constexpr std::int64_t panel_rows = 16;
 
 /// Values of a tensor that are infinite or no numbers, by the arithmetic that computes with it.
 std::int64_t count_bad(tensor_source const& source, stored_tensor const& t, weight_format format)
