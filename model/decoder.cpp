@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <string>
 
 #include <plait/actors/error.hpp>
@@ -11,126 +10,6 @@ namespace {
 
 /// The widest head that the attention operation takes.
 constexpr std::int64_t most_head_dim = 512;
-
-/// The widest that each activation gets over the layers.
-struct widths {
-    std::int64_t width = 0, qkv = 0, heads = 0, hidden = 0, vocabulary = 0;
-    bool second_norm = false; ///< both sublayers of a layer read norms of the same stream
-    bool apart = false;       ///< what a sublayer makes is not added to the stream right away
-    std::int64_t experts = 0, slots = 0, expert_hidden = 0; ///< of mixtures; slots: experts of a token
-};
-
-bool has_output_norm(layer_spec const& layer)
-{
-    return layer.placement == norm_placement::sandwich || layer.placement == norm_placement::output;
-}
-
-widths widest(model_spec const& spec)
-{
-    widths w;
-    w.width = spec.width;
-    w.vocabulary = spec.vocabulary;
-    for (auto const& layer : spec.layers) {
-        auto const& a = layer.attention;
-        w.qkv = std::max(w.qkv, a.query_width() + 2 * a.kv_width());
-        w.heads = std::max(w.heads, a.query_width());
-        w.hidden = std::max({w.hidden, layer.ffn.hidden, layer.ffn.experts.shared_hidden});
-        auto const& e = layer.ffn.experts;
-        w.experts = std::max(w.experts, e.count);
-        w.slots = std::max(w.slots, e.used);
-        w.expert_hidden = std::max(w.expert_hidden, e.hidden);
-        w.second_norm = w.second_norm || (layer.parallel && !layer.shared_norm);
-        w.apart = w.apart || has_output_norm(layer) || layer.ffn.experts.count > 0;
-    }
-    return w;
-}
-
-std::int64_t aligned(std::int64_t bytes)
-{
-    return (bytes + 63) / 64 * 64;
-}
-
-/// F32 values, and the same in 8 bit with a scale and a sum for each block: a product takes one or the other.
-std::int64_t activation_bytes(std::int64_t rows, std::int64_t cols)
-{
-    auto blocks = (cols + block_columns - 1) / block_columns;
-    return aligned(rows * cols * 4) + aligned(rows * cols) + 2 * aligned(rows * blocks * 4);
-}
-
-/// Summands that a rank has to keep, for a collective or for what comes between the product and the addition.
-std::int64_t kept_summands(widths const& w, shard const& part)
-{
-    if (part.ranks > 1) return part.parts;
-    if (part.parts > 1) return w.experts > 0 ? 2 : 1;
-    return w.apart ? 1 : 0;
-}
-
-/// What a mixture takes of a lane.
-std::int64_t mixture_bytes(widths const& w, std::int64_t rows)
-{
-    if (w.experts == 0) return 0;
-    auto slots = rows * w.slots;
-    return aligned(rows * w.experts * 4) + 3 * aligned(slots * 4) + aligned((w.experts + 1) * 4) +
-           activation_bytes(slots, w.expert_hidden) + aligned(slots * w.width * 4);
-}
-
-/// What the decoder's constructor takes from its arena for a lane, but for the logits.
-std::int64_t step_bytes(widths const& w, shard const& part, step_limits const& limits)
-{
-    auto n = limits.rows;
-    return (w.second_norm ? 3 : 2) * activation_bytes(n, w.width) + activation_bytes(n, w.heads) +
-           activation_bytes(n, w.hidden) + aligned(n * w.qkv * 4) + aligned(kept_summands(w, part) * n * w.width * 4) +
-           mixture_bytes(w, n) + activation_bytes(limits.logit_rows, w.width);
-}
-
-/// The logits of a rank's rows; where ranks share them also what it has of all rows, and what it gets of its own.
-std::int64_t logit_bytes(widths const& w, shard const& part, step_limits const& limits)
-{
-    if (!part.last()) return 0;
-    auto rows = aligned(part.rows_each(limits.logit_rows) * w.vocabulary * 4);
-    return part.ranks == 1 ? rows : 3 * rows;
-}
-
-std::vector<double> inverse_frequencies(rope_spec const& rope, std::vector<float> const& factors)
-{
-    // Each half of a head is rotated like a head of its own.
-    auto out = host::rope_frequencies(rope.style == rope_style::two_halves ? rope.dims / 2 : rope.dims, rope.base);
-    for (std::size_t i = 0; i < out.size(); ++i) {
-        out[i] /= rope.linear_scale;
-        if (!factors.empty()) out[i] /= factors[i];
-    }
-    return out;
-}
-
-/// The angles of `positions` positions, and where long sequences have others those behind them.
-host::rope_table angles_of(rope_spec const& rope, std::int64_t positions)
-{
-    if (rope.style == rope_style::none) return {};
-    host::rope_table out(inverse_frequencies(rope, rope.factors), positions, rope.magnitude);
-    if (!rope.long_factors.empty()) out.append(inverse_frequencies(rope, rope.long_factors), positions, rope.magnitude);
-    return out;
-}
-
-std::int64_t angle_bytes(rope_spec const& rope, std::int64_t positions)
-{
-    if (rope.style == rope_style::none) return 0;
-    auto tables = rope.long_factors.empty() ? 1 : 2;
-    return positions * tables * (rope.style == rope_style::two_halves ? rope.dims / 2 : rope.dims) * 4;
-}
-
-/// The distinct rotations of a model, and which of them each layer has.
-std::pair<std::vector<rope_spec>, std::vector<std::size_t>> rotations(model_spec const& spec)
-{
-    std::vector<rope_spec> distinct;
-    std::vector<std::size_t> of_layer;
-    for (auto const& layer : spec.layers) {
-        auto const& rope = layer.attention.rope;
-        auto found = std::ranges::find(distinct, rope);
-        if (found == distinct.end()) found = distinct.insert(found, rope);
-        of_layer.push_back(static_cast<std::size_t>(found - distinct.begin()));
-    }
-    return {std::move(distinct), std::move(of_layer)};
-}
 
 host::activation function_of(activation_kind kind)
 {
@@ -259,118 +138,43 @@ activation_view first_rows(activation_view from, std::int64_t rows, std::int64_t
     return from;
 }
 
-} // namespace
-
-struct decoder::arena {
-    std::byte* next;
-
-    template<class T>
-    T* take(std::int64_t count)
-    {
-        auto* out = reinterpret_cast<T*>(next);
-        next += aligned(count * static_cast<std::int64_t>(sizeof(T)));
-        return out;
+/// The specification, if there is an operation for every layer of it.
+model_spec runnable(model_spec spec, shard const& part)
+{
+    check(spec);
+    for (std::size_t i = 0; i < spec.layers.size(); ++i) {
+        auto const& layer = spec.layers[i];
+        auto refuse = [&](std::string const& what) {
+            throw error(errc::unsupported,
+                        "layer " + std::to_string(static_cast<std::size_t>(part.first_layer) + i) + ": " + what);
+        };
+        if (layer.attention.head_dim > most_head_dim) refuse("heads of " + std::to_string(layer.attention.head_dim));
+        if (layer.norm.kind == norm_kind::none) refuse("norm none");
+        if (layer.norms_output() && (layer.attention.output_bias || layer.ffn.bias))
+            refuse("a bias under norm placement " + std::string(name(layer.placement)));
     }
-};
-
-std::vector<memory_line> decoder::plan(model_spec const& spec, shard const& part, step_limits const& limits)
-{
-    auto w = widest(spec);
-    auto n = limits.rows;
-    std::int64_t angles = 0;
-    for (auto const& rope : rotations(spec).first)
-        angles += angle_bytes(rope, limits.positions);
-    auto lanes = limits.lanes > 1 ? std::to_string(limits.lanes) + " lanes × " : "";
-    auto summands = kept_summands(w, part) * w.width;
-    auto mixture = w.experts == 0
-                       ? ""
-                       : ", " + std::to_string(w.slots) + " experts of " + std::to_string(w.experts) + " × (hidden " +
-                             std::to_string(w.expert_hidden) + " + " + std::to_string(w.width) + ")";
-    std::vector<memory_line> lines;
-    lines.push_back({"activations",
-                     lanes + std::to_string(n) + " tokens × (2 × " + std::to_string(w.width) + " + QKV " +
-                         std::to_string(w.qkv) + " + heads " + std::to_string(w.heads) + " + hidden " +
-                         std::to_string(w.hidden) + ") in F32 and 8 bit" +
-                         (summands > 0 ? ", sums " + std::to_string(summands) + " in F32" : "") + mixture,
-                     limits.lanes * step_bytes(w, part, limits)});
-    if (part.last())
-        lines.push_back({"logits",
-                         lanes + std::to_string(part.rows_each(limits.logit_rows)) + " × " +
-                             std::to_string(w.vocabulary) + " × 4 B" + (part.ranks > 1 ? ", three times" : ""),
-                         limits.lanes * logit_bytes(w, part, limits)});
-    lines.push_back({"rotary angles", std::to_string(limits.positions) + " positions", angles});
-    return lines;
+    return spec;
 }
 
-activation_view decoder::take(std::int64_t rows, std::int64_t cols, arena& from)
-{
-    auto blocks = (cols + block_columns - 1) / block_columns;
-    activation_view out{rows, cols};
-    out.f32 = from.take<float>(rows * cols);
-    out.q8 = from.take<std::int8_t>(rows * cols);
-    out.scales = from.take<float>(rows * blocks);
-    out.sums = from.take<float>(rows * blocks);
-    return out;
-}
-
-void decoder::take_mixture(space& s, std::int64_t experts, std::int64_t used, std::int64_t hidden, arena& from) const
-{
-    auto slots = limits_.rows * used;
-    s.router = from.take<float>(limits_.rows * experts);
-    s.choice.ids = from.take<std::int32_t>(slots);
-    s.choice.weights = from.take<float>(slots);
-    s.choice.first = from.take<std::int32_t>(experts + 1);
-    s.choice.entries = from.take<std::int32_t>(slots);
-    s.expert_gated = take(slots, hidden, from);
-    s.expert_out = from.take<float>(slots * spec_.width);
-}
+} // namespace
 
 decoder::decoder(device& where, model_spec spec, shard const& part, step_limits limits, model_weights& weights,
                  kv_storage& kv)
-    : spec_(std::move(spec))
+    : spec_(runnable(std::move(spec), part))
     , part_(part)
     , limits_(limits)
     , weights_(weights)
     , kv_(kv)
+    , angles_(spec_, limits.positions)
+    , activations_(where, spec_, part, limits)
 {
-    check(spec_);
-    for (std::size_t i = 0; i < spec_.layers.size(); ++i) {
-        auto const& layer = spec_.layers[i];
-        auto refuse = [&](std::string const& what) {
-            throw error(errc::unsupported,
-                        "layer " + std::to_string(static_cast<std::size_t>(part_.first_layer) + i) + ": " + what);
-        };
-        if (layer.attention.head_dim > most_head_dim) refuse("heads of " + std::to_string(layer.attention.head_dim));
-        if (layer.norm.kind == norm_kind::none) refuse("norm none");
-        if (has_output_norm(layer) && (layer.attention.output_bias || layer.ffn.bias))
-            refuse("a bias under norm placement " + std::string(name(layer.placement)));
-    }
-    auto [distinct, of_layer] = rotations(spec_);
-    for (auto const& rope : distinct)
-        angles_.push_back(angles_of(rope, limits_.positions));
-    angles_of_layer_ = std::move(of_layer);
+}
 
-    auto w = widest(spec_);
-    qkv_width_ = w.qkv;
-    memory_ = buffer(where, static_cast<std::size_t>(limits_.lanes *
-                                                     (step_bytes(w, part_, limits_) + logit_bytes(w, part_, limits_))));
-    arena memory{memory_.data()};
-    for (std::int64_t lane = 0; lane < limits_.lanes; ++lane) {
-        auto& s = spaces_.emplace_back();
-        s.x = take(limits_.rows, w.width, memory);
-        s.normed = take(limits_.rows, w.width, memory);
-        if (w.second_norm) s.normed_too = take(limits_.rows, w.width, memory);
-        s.attended = take(limits_.rows, w.heads, memory);
-        s.gated = take(limits_.rows, w.hidden, memory);
-        s.qkv = memory.take<float>(limits_.rows * w.qkv);
-        s.summands = memory.take<float>(kept_summands(w, part_) * limits_.rows * w.width);
-        if (w.experts > 0) take_mixture(s, w.experts, w.slots, w.expert_hidden, memory);
-        s.last = take(limits_.logit_rows, w.width, memory);
-        if (!part_.last()) continue;
-        auto rows = part_.rows_each(limits_.logit_rows) * w.vocabulary;
-        s.logits = memory.take<float>(rows);
-        if (part_.ranks > 1) s.shards = memory.take<float>(2 * rows);
-    }
+std::vector<memory_line> decoder::plan(model_spec const& spec, shard const& part, step_limits const& limits)
+{
+    auto lines = activations::plan(spec, part, limits);
+    lines.push_back(rotary_tables::plan(spec, limits.positions));
+    return lines;
 }
 
 /// One forward pass on its way: what its parts share.
@@ -379,7 +183,7 @@ struct decoder::pass {
     flow& f;
     ops& on;
     decoder_step const& step;
-    space& s;
+    lane_activations& s;
 
     activation_view residual() const { return first_rows(s.x, step.rows, of.spec_.width); }
     activation_view normed() const { return first_rows(s.normed, step.rows, of.spec_.width); }
@@ -434,7 +238,7 @@ void decoder::pass::add_sum(std::size_t layer, float const* sum, float const* bi
 {
     auto x = residual();
     auto const& how = spec(layer);
-    if (!has_output_norm(how)) {
+    if (!how.norms_output()) {
         on.add(f, {sum, x.f32, x.rows, x.cols, bias, how.output_scale, how.residual_scale});
         return;
     }
@@ -454,7 +258,7 @@ task<> decoder::pass::add_product(std::size_t layer, summed_weights const& w, ac
     auto x = residual();
     auto cols = x.cols;
     auto const& how = spec(layer);
-    if (f.ranks() == 1 && w.parts.size() == 1 && !has_output_norm(how)) {
+    if (f.ranks() == 1 && w.parts.size() == 1 && !how.norms_output()) {
         on.product(f, {w.parts.front(), input, x.f32, cols, x.f32, bias, how.output_scale, how.residual_scale});
         co_await f.turn();
         co_return;
@@ -500,7 +304,7 @@ task<> decoder::pass::attend(std::size_t layer, activation_view input)
     auto heads = static_cast<std::int32_t>(a.heads);
 
     for (auto const& part : w.qkv.parts)
-        on.product(f, {part.weights, input, s.qkv + part.first_row, of.qkv_width_, nullptr,
+        on.product(f, {part.weights, input, s.qkv + part.first_row, of.activations_.qkv_width(), nullptr,
                        w.qkv_bias == nullptr ? nullptr : w.qkv_bias + part.first_row});
     if (a.query_key_norm == head_norm::all_heads) {
         norm_heads(layer, w.query_norm, s.qkv, a.query_width());
@@ -509,10 +313,10 @@ task<> decoder::pass::attend(std::size_t layer, activation_view input)
 
     rope_args rotate;
     rotate.qkv = s.qkv;
-    rotate.stride = of.qkv_width_;
+    rotate.stride = of.activations_.qkv_width();
     rotate.heads = heads;
     rotate.kv = kv;
-    rotate.rope = of.angles_[of.angles_of_layer_[layer]].view();
+    rotate.rope = of.angles_.view(layer);
     rotate.style = style_of(a.rope.style);
     rotate.chunks = chunks;
     if (a.query_key_norm == head_norm::head || a.query_key_norm == head_norm::each_head) {
@@ -527,7 +331,7 @@ task<> decoder::pass::attend(std::size_t layer, activation_view input)
 
     attention_args attention;
     attention.queries = s.qkv;
-    attention.stride = of.qkv_width_;
+    attention.stride = of.activations_.qkv_width();
     attention.heads = heads;
     attention.kv = kv;
     attention.chunks = chunks;
@@ -549,8 +353,8 @@ task<> decoder::pass::attend(std::size_t layer, activation_view input)
 /// The norm over all heads of the queries or of the keys, in place.
 void decoder::pass::norm_heads(std::size_t layer, norm_weights const& w, float* heads, std::int64_t width)
 {
-    activation_view const out{.rows = step.rows, .cols = width, .f32 = heads, .stride = of.qkv_width_};
-    on.norm(f, norm_of(spec(layer).attention.norm, w, heads, of.qkv_width_, out));
+    activation_view const out{.rows = step.rows, .cols = width, .f32 = heads, .stride = of.activations_.qkv_width()};
+    on.norm(f, norm_of(spec(layer).attention.norm, w, heads, of.activations_.qkv_width(), out));
 }
 
 /// Both halves of a dense network but for the sum: what its second product reads.
@@ -718,7 +522,7 @@ task<> decoder::pass::project_logits()
 
 task<float*> decoder::forward(flow& f, ops& on, decoder_step step, std::size_t lane)
 {
-    auto& s = spaces_[lane];
+    auto& s = activations_.lane(lane);
     pass p{*this, f, on, step, s};
     f.follow(s.newest);
     auto count = step.rows * spec_.width;
@@ -739,17 +543,17 @@ task<float*> decoder::forward(flow& f, ops& on, decoder_step step, std::size_t l
     co_return part_.last() ? s.logits : nullptr;
 }
 
-void decoder::note_use(space& s, flow const& f)
+void decoder::note_use(lane_activations& s, flow const& f)
 {
     s.newest = f.last();
-    memory_.used_by(f.last());
+    activations_.used_by(f.last());
     weights_.used_by(f.last());
     kv_.used_by(f.last());
 }
 
 task<float*> decoder::logits(flow& f, ops& on, std::int32_t const* rows, std::int64_t count, std::size_t lane)
 {
-    auto& s = spaces_[lane];
+    auto& s = activations_.lane(lane);
     decoder_step step;
     step.logit_row_index = rows;
     step.logit_rows = count;
@@ -761,7 +565,7 @@ task<float*> decoder::logits(flow& f, ops& on, std::int32_t const* rows, std::in
 
 void decoder::hidden(flow& f, ops& on, std::span<std::int32_t const> rows, float* out, std::size_t lane)
 {
-    auto& s = spaces_[lane];
+    auto& s = activations_.lane(lane);
     decoder_step const step;
     pass p{*this, f, on, step, s};
     activation_view to;

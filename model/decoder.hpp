@@ -8,20 +8,13 @@
 #include <plait/kernels/ops.hpp>
 #include <plait/kv/kv_storage.hpp>
 #include <plait/kv/planner.hpp>
+#include <plait/model/activations.hpp>
 #include <plait/model/model_spec.hpp>
+#include <plait/model/rotary_tables.hpp>
 #include <plait/model/shard.hpp>
 #include <plait/model/weights.hpp>
-#include <plait/streams/buffer.hpp>
 
 namespace plait {
-
-/// The largest step that a decoder can be asked for; its activations are sized by it, once.
-struct step_limits {
-    std::int64_t rows = 512;      ///< tokens of all sequences together
-    std::int64_t logit_rows = 64; ///< tokens whose logits are wanted
-    std::int64_t positions = 0;   ///< the longest sequence
-    std::int64_t lanes = 1;       ///< passes that are woven; each has activations of its own
-};
 
 /// The tickets of the writes of keys and values that one pass has issued, layer by layer.
 using kv_writes = std::vector<ticket>;
@@ -44,8 +37,8 @@ struct decoder_step {
 
 /// Runs any model_spec, or a rank's part of it: embedding, layers, final norm and logits, as operations of a flow.
 /// Nothing here waits for the device, and nothing depends on its kind. The only suspensions are at collectives, where
-/// the turn passes to other flows of the weave. Activations live in one buffer for each lane, which every step of that
-/// lane uses again; the device sees to the order.
+/// the turn passes to other flows of the weave. Activations live in one buffer, which every step uses again; the device
+/// sees to the order.
 class decoder {
 public:
     /// Bytes of the activations and tables that a decoder of these limits holds, with derivation. `spec` is the part's.
@@ -78,44 +71,17 @@ public:
     step_limits const& limits() const noexcept { return limits_; }
 
 private:
-    struct arena;
-    /// The activations of one lane.
-    struct space {
-        activation_view x;          ///< the residual stream; quantised too, for layers that read it without a norm
-        activation_view normed;     ///< input of a sublayer
-        activation_view normed_too; ///< of the second, where two read the stream at the same time
-        activation_view attended;   ///< heads, before the output projection
-        activation_view gated;      ///< between the two halves of the feed-forward network
-        activation_view last;       ///< final norm of the rows whose logits are wanted
-        float* qkv = nullptr;
-        float* summands = nullptr; ///< of a product that is divided by its input, or whose output is normed
-        /// Of a mixture: what the router says, what it chooses, and each slot's expert between its halves and after
-        /// them.
-        float* router = nullptr;
-        expert_choice choice;
-        activation_view expert_gated;
-        float* expert_out = nullptr;
-        float* logits = nullptr;
-        float* shards = nullptr; ///< this rank's tokens' logits, then everybody's of its rows, to be joined
-        ticket newest;           ///< that uses it
-    };
     struct pass;
 
-    void note_use(space& s, flow const& f);
-    static activation_view take(std::int64_t rows, std::int64_t cols, arena& from);
-    void take_mixture(space& s, std::int64_t experts, std::int64_t used, std::int64_t hidden, arena& from) const;
+    void note_use(lane_activations& s, flow const& f);
 
     model_spec spec_;
     shard part_;
     step_limits limits_;
     model_weights& weights_;
     kv_storage& kv_;
-    std::vector<host::rope_table> angles_; // the distinct ones
-    std::vector<std::size_t> angles_of_layer_;
-
-    buffer memory_;
-    std::vector<space> spaces_; // one a lane
-    std::int64_t qkv_width_ = 0;
+    rotary_tables angles_;
+    activations activations_;
 };
 
 } // namespace plait

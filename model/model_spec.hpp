@@ -139,6 +139,12 @@ struct layer_spec {
     attention_spec attention;
     ffn_spec ffn;
 
+    /// What a sublayer makes is normed before it is added to the stream.
+    bool norms_output() const noexcept
+    {
+        return placement == norm_placement::sandwich || placement == norm_placement::output;
+    }
+
     bool operator==(layer_spec const&) const = default;
 };
 
