@@ -4,9 +4,13 @@
 #include <plait/engine/policies/ordered.hpp>
 #include <plait/tests/support/co_test.hpp>
 #include <plait/tests/support/engine_fixture.hpp>
+#include <plait/tests/support/paths.hpp>
+#include <plait/tests/support/small_tokenizer.hpp>
+#include <plait/tests/support/temporary_folder.hpp>
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <random>
 #include <string>
 #include <vector>
@@ -65,6 +69,28 @@ CO_TEST_CASE("stages alone change no bit of an answer")
         options.spread.pipeline = stages;
         auto found = co_await answers_of(rt, options);
         CHECK(found == expected);
+    }
+}
+
+CO_TEST_CASE("mixtures of experts answer the same in ranks, stages and both")
+{
+    for (auto const* family : {"mixtral", "qwen3_moe", "glm4_moe", "gpt_oss_mxfp4"}) {
+        CAPTURE(family);
+        temporary_folder folder;
+        for (auto const* file : {"config.json", "model.safetensors"})
+            std::filesystem::copy_file(test_data("families") / family / file, folder.path() / file);
+        folder.write("tokenizer.json", small_tokenizer(96));
+        auto options = tiny_engine(folder.path());
+        options.context = 128;
+        options.check_collectives = true;
+        std::vector<collected> expected;
+        for (auto spread : {parallelism{1, 1, 2}, {1, 2, 2}, {2, 1, 2}, {2, 2, 2}}) {
+            CAPTURE(text_of(spread));
+            options.spread = spread;
+            auto found = co_await answers_of(rt, options);
+            if (expected.empty()) expected = found;
+            CHECK(found == expected);
+        }
     }
 }
 
