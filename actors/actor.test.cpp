@@ -2,6 +2,7 @@
 
 #include <plait/actors/channel.hpp>
 #include <plait/actors/event.hpp>
+#include <plait/actors/gone.hpp>
 #include <plait/actors/scope.hpp>
 
 #include <algorithm>
@@ -560,6 +561,39 @@ CO_TEST_CASE("a million asks of an idle actor on the same thread are direct call
     auto r = rt.spawn<asker>();
     auto sum = co_await ask<&asker::run>(r, other, 1'000'000);
     CHECK(sum == 500'000'500'000);
+}
+
+CO_TEST_CASE("a method that stops its own actor ends before the object goes, called in place or not")
+{
+    struct quitter : actor {
+        explicit quitter(std::shared_ptr<int> alive)
+            : alive_(std::move(alive))
+        {
+        }
+        int stop_self(ref<quitter> self)
+        {
+            request_stop(self);
+            self = {};
+            return *alive_; // destroyed before, this would be a use after it
+        }
+
+    private:
+        std::shared_ptr<int> alive_;
+    };
+    struct asker : actor {
+        task<int> run(ref<quitter> other) { co_return co_await ask<&quitter::stop_self>(other, other); }
+    };
+    auto alive = std::make_shared<int>(7);
+    auto here = rt.spawn<asker>();
+    for (bool elsewhere : {false, true}) {
+        auto other = elsewhere ? rt.spawn_on<quitter>(rt.new_loop("elsewhere"), alive) : rt.spawn<quitter>(alive);
+        auto got = co_await ask<&asker::run>(here, other);
+        CHECK(got == 7);
+        co_await gone(weak_ref<quitter>(other));
+        CHECK(alive.use_count() == 1);
+        auto after = co_await as_result(ask<&asker::run>(here, other));
+        CHECK(after.error() == errc::receiver_gone);
+    }
 }
 
 CO_TEST_CASE("two actors that ask each other at the same time both get their answers")

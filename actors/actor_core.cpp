@@ -93,6 +93,12 @@ void actor_core::post(work& w) noexcept
     }
 }
 
+void actor_core::expect_post() const noexcept
+{
+    prefetch_to_write(&mailbox_);
+    prefetch_to_write(underlying_); // a loop's queue stands at its beginning
+}
+
 void actor_core::drop_strong() noexcept
 {
     if (!handles_.drop_strong()) return;
@@ -449,6 +455,20 @@ void actor_core::take_direct(message& m) noexcept
         take_seen(m);
     }
     --direct_calls;
+}
+
+bool actor_core::enter_call() noexcept
+{
+    if (counters_ || watched_thread::watches() || closed_.load(std::memory_order_relaxed) || !enter_direct())
+        return false;
+    ++direct_calls;
+    return true;
+}
+
+void actor_core::leave_call() noexcept
+{
+    --direct_calls;
+    leave_direct();
 }
 
 void actor_core::take_seen(message& m) noexcept

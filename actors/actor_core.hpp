@@ -141,6 +141,8 @@ public:
     void drop_weak() noexcept;
 
     // Sending, from any thread.
+    /// A work is about to be posted: the cache lines that this takes come at the same time.
+    void expect_post() const noexcept;
     bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
     /// Numbers `m`. True if there is room.
     bool reserve(message& m) noexcept;
@@ -169,6 +171,10 @@ public:
     void take_direct(message& m) noexcept;
     /// Deletes this when no handle is left.
     void leave_direct() noexcept;
+    /// The same for a method that is no coroutine, without a message: true when the actor was idle and nobody counts or
+    /// watches. Then the caller calls the method and `leave_call`: no turn, and so no stop or pause, comes between.
+    bool enter_call() noexcept;
+    void leave_call() noexcept;
 
     void enter_exclusive(void const* owner) noexcept;
     void leave_exclusive() noexcept;
@@ -257,10 +263,8 @@ private:
     std::uint64_t const capacity_;
     void const* holder_ = nullptr;             ///< the method that is exclusive
     std::shared_ptr<actor_counters> counters_; ///< a turn that ends the actor still writes them
-    message_list running_;                     ///< methods that have suspended
     std::atomic<bool> closed_{false};          ///< written on the actor's executor only
     bool const serial_;                        ///< what it runs on
-    bool in_call_ = false;                     ///< an ask is inside as a direct call
     bool paused_ = false;
     bool draining_ = false; ///< closed to senders, but what waits is run
     bool gone_ = false;
@@ -271,10 +275,12 @@ private:
     std::shared_ptr<void> place_;
     std::shared_ptr<guardian> guardian_;
     std::string_view const name_;
-    work_list inbox_;     ///< collected from the mailbox, oldest first
-    work_list held_;      ///< what an exclusive section keeps waiting
-    message_list above_;  ///< messages whose senders wait for room
-    work_list when_gone_; ///< who waits for the end
+    alignas(64) message_list running_; ///< methods that have suspended
+    bool in_call_ = false;             ///< an ask is inside as a direct call
+    work_list inbox_;                  ///< collected from the mailbox, oldest first
+    work_list held_;                   ///< what an exclusive section keeps waiting
+    message_list above_;               ///< messages whose senders wait for room
+    work_list when_gone_;              ///< who waits for the end
     unsigned holds_ = 0;
     bool told_down_ = false; ///< the guardian knows that it is paused
     bool has_object_ = true;

@@ -25,6 +25,7 @@ bool ask_message::send()
         core().leave_direct();
         return suspended;
     }
+    core().expect_post();
     watch_stop();
     core().reserve(*this);
     core().post(*this);

@@ -72,55 +72,119 @@ private:
     bool direct_ = false; ///< inside send(): the asker is not suspended yet
 };
 
+/// An ask on its way, in the asker's frame: what its message needs is there only once it is known that it takes one.
 template<auto Method, class A>
-class ask_awaiter final : public ask_message {
+class ask_awaiter {
     using shape = method_traits<decltype(Method)>;
     using value_type = typename shape::value_type;
 
 public:
-    ask_awaiter(ref<A> target, typename shape::arguments&& arguments)
-        : ask_message(*ref_access::core(target))
-        , target_(std::move(target))
+    ask_awaiter(ref<A>&& target, typename shape::arguments&& arguments)
+        : target_(std::move(target))
         , arguments_(std::move(arguments))
     {
     }
+    ask_awaiter(ask_awaiter const&) = delete;
+    ask_awaiter& operator=(ask_awaiter const&) = delete;
 
     bool await_ready() const noexcept { return false; }
 
     template<class P>
     bool await_suspend(std::coroutine_handle<P> h)
     {
-        auto stop = h.promise().context().stop;
-        if (stop.stop_requested()) {
+        auto& core = *ref_access::core(target_);
+        if (h.promise().context().stop.stop_requested()) {
             outcome_.fail(errc::cancelled, name);
             return false;
         }
-        if (core().closed()) {
+        if (core.closed()) {
             outcome_.fail(errc::receiver_gone, name);
             return false;
         }
-        bind(h);
-        return send();
+        if constexpr (!shape::is_coroutine) {
+            if (core.enter_call()) {
+                call();
+                core.leave_call();
+                return false;
+            }
+        }
+        return message_.emplace(*this, core).send_from(h);
     }
 
     value_type await_resume() { return std::move(outcome_).value(); }
 
-    std::string_view method() const noexcept override { return method_name<Method>(); }
-
 private:
     static constexpr char const* name = "asking an actor";
 
-    void start() noexcept override
+    class queued final : public ask_message {
+    public:
+        queued(ask_awaiter& ask, actor_core& core) noexcept
+            : ask_message(core)
+            , ask_(ask)
+        {
+        }
+
+        template<class P>
+        bool send_from(std::coroutine_handle<P> h)
+        {
+            bind(h);
+            return send();
+        }
+
+        std::string_view method() const noexcept override { return method_name<Method>(); }
+
+    private:
+        void start() noexcept override
+        {
+            if constexpr (shape::is_coroutine) {
+                try {
+                    running_ = shape::call(Method, ask_.object(), ask_.arguments_);
+                    if (!running_) throw error(errc::invalid_argument, "the method returned an empty task");
+                    task_access::start(
+                        running_, method_context(), [](void* self) noexcept { static_cast<queued*>(self)->ended(); },
+                        this);
+                    return;
+                } catch (...) {
+                    ask_.outcome_.fail(std::current_exception());
+                }
+            } else {
+                ask_.call();
+            }
+            core().ended(*this);
+            answer();
+        }
+
+        void ended() noexcept
+        {
+            ask_.outcome_ = task_access::take(running_);
+            // The frame goes on the actor's executor: its parameters may belong there.
+            running_ = {};
+            core().ended(*this);
+            answer();
+        }
+
+        void refuse(errc reason) noexcept override
+        {
+            ask_.outcome_.fail(reason, name);
+            answer();
+        }
+
+        void never_ends(std::string const& why) noexcept override
+        {
+            ask_.outcome_.fail(std::make_exception_ptr(error(errc::deadlock, why)));
+            answer();
+        }
+
+        ask_awaiter& ask_;
+        [[no_unique_address]] std::conditional_t<shape::is_coroutine, typename shape::returned, std::tuple<>> running_;
+    };
+
+    /// A method that is no coroutine, on the actor's executor.
+    void call() noexcept
+        requires(!shape::is_coroutine)
     {
         try {
-            if constexpr (shape::is_coroutine) {
-                running_ = shape::call(Method, object(), arguments_);
-                if (!running_) throw error(errc::invalid_argument, "the method returned an empty task");
-                task_access::start(
-                    running_, method_context(), [](void* self) noexcept { static_cast<ask_awaiter*>(self)->ended(); },
-                    this);
-                return;
-            } else if constexpr (std::is_void_v<value_type>) {
+            if constexpr (std::is_void_v<value_type>) {
                 shape::call(Method, object(), arguments_);
                 outcome_.emplace();
             } else {
@@ -129,29 +193,6 @@ private:
         } catch (...) {
             outcome_.fail(std::current_exception());
         }
-        core().ended(*this);
-        answer();
-    }
-
-    void ended() noexcept
-    {
-        outcome_ = task_access::take(running_);
-        // The frame goes on the actor's executor: its parameters may belong there.
-        running_ = {};
-        core().ended(*this);
-        answer();
-    }
-
-    void refuse(errc reason) noexcept override
-    {
-        outcome_.fail(reason, name);
-        answer();
-    }
-
-    void never_ends(std::string const& why) noexcept override
-    {
-        outcome_.fail(std::make_exception_ptr(error(errc::deadlock, why)));
-        answer();
     }
 
     typename shape::class_type& object() const noexcept { return *ref_access::object(target_); }
@@ -159,7 +200,7 @@ private:
     ref<A> target_;
     [[no_unique_address]] typename shape::arguments arguments_;
     result<value_type> outcome_;
-    [[no_unique_address]] std::conditional_t<shape::is_coroutine, typename shape::returned, std::tuple<>> running_;
+    std::optional<queued> message_;
 };
 
 /// An ask that was not sent yet.

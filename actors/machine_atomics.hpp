@@ -15,6 +15,18 @@ inline void relax() noexcept
 #endif
 }
 
+/// Fetches the cache line of `address` to be written, without waiting for it. A load would fetch it to be read, and the
+/// write would then have to ask the others once more to give it up. (What a compiler makes of a prefetch for writing is
+/// one for reading, on the oldest processors that it may assume.)
+inline void prefetch_to_write(void const* address) noexcept
+{
+#if defined(__x86_64__)
+    asm volatile("prefetchw %0" : : "m"(*static_cast<char const*>(address)));
+#else
+    __builtin_prefetch(address, 1);
+#endif
+}
+
 /// What the protocols between threads are made of: the machine's atomics. Each protocol is a template over them, so
 /// that the model checker runs the code that ships (tests/models/).
 struct machine_atomics {

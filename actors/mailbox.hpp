@@ -35,7 +35,9 @@ public:
     {
         auto* w = newest_.load(std::memory_order_relaxed);
         if (!w) return nullptr;
-        __builtin_prefetch(w, 1); // comes while the exchange waits for the cache line of the word
+        // Comes while the exchange waits for the cache line of the word: a work is part of something larger.
+        for (int line = -1; line < 6; ++line)
+            prefetch_to_write(reinterpret_cast<char const*>(w) + 64 * line);
         return reversed(newest_.exchange(nullptr, std::memory_order_acquire));
     }
 
@@ -64,6 +66,7 @@ public:
 private:
     bool push_chain(Work& newest, Work& oldest) noexcept
     {
+        prefetch_to_write(this);
         auto* seen = newest_.load(std::memory_order_relaxed);
         do {
             oldest.next_work = seen == idle() ? nullptr : seen;

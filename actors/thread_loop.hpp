@@ -11,7 +11,7 @@
 namespace plait {
 
 /// A loop on the thread that calls `run`.
-class thread_loop final : public event_loop {
+class alignas(64) thread_loop final : public event_loop {
 public:
     /// `spin`: how long it goes on looking for works before it parks.
     explicit thread_loop(duration spin = {});
