@@ -275,6 +275,10 @@ private:
     std::shared_ptr<void> place_;
     std::shared_ptr<guardian> guardian_;
     std::string_view const name_;
+    actor_core* registry_next_ = nullptr;
+    actor_core* registry_previous_ = nullptr;
+
+    // From here on what only the actor's own executor looks at, in lines that nobody else asks for.
     alignas(64) message_list running_; ///< methods that have suspended
     bool in_call_ = false;             ///< an ask is inside as a direct call
     work_list inbox_;                  ///< collected from the mailbox, oldest first
@@ -294,8 +298,6 @@ private:
     std::atomic<std::uint64_t> dropped_{0};
     bool owned_ = false;   ///< `underlying_` ends with the runtime
     std::uint64_t id_ = 0; ///< the runtime's actors are numbered as they come, from 1
-    actor_core* registry_next_ = nullptr;
-    actor_core* registry_previous_ = nullptr;
 };
 
 /// Has `what` done to `core` on its executor; until then the memory of the core is kept.

@@ -1,8 +1,11 @@
 #include <plait/actors/frame_pool.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <mutex>
 #include <utility>
+
+#include <sys/mman.h>
 
 namespace plait {
 
@@ -10,7 +13,44 @@ namespace detail {
 
 constinit thread_local frame_cache* frame_cache::mine = nullptr;
 
-/// Free memory in batches. Where it has none it cuts some from the heap.
+namespace {
+
+/// Memory that is never given back, in growing pieces of the heap. A process that needs much of it gets huge pages,
+/// where the system has them: works that wake in any order are everywhere in it, and small pages would cost them a walk
+/// through the page tables each.
+class growing_memory {
+public:
+    /// `size` bytes on a line of their own.
+    std::byte* take(std::size_t size)
+    {
+        std::lock_guard lock(mutex_);
+        if (static_cast<std::size_t>(end_ - next_) < size) grow(size);
+        return std::exchange(next_, next_ + size);
+    }
+
+private:
+    static constexpr std::size_t huge_page = std::size_t(2) << 20;
+
+    /// What is left of the last piece, less than the largest batch, is lost.
+    void grow(std::size_t size)
+    {
+        auto const bytes = std::max(size, std::min(std::bit_floor(total_ / 2 + 65536), huge_page));
+        auto const align = bytes == huge_page ? huge_page : memory_pool::granule;
+        next_ = static_cast<std::byte*>(::operator new(bytes, std::align_val_t{align}));
+        end_ = next_ + bytes;
+        total_ += bytes;
+        if (bytes == huge_page) ::madvise(next_, bytes, MADV_HUGEPAGE); // a wish: without it all is as right
+    }
+
+    std::mutex mutex_;
+    std::byte* next_ = nullptr;
+    std::byte* end_ = nullptr;
+    std::size_t total_ = 0;
+};
+
+} // namespace
+
+/// Free memory in batches. Where it has none it cuts some from memory that grows.
 class memory_pool::reserve {
 public:
     /// A chain of up to `batch` pieces, each with its count.
@@ -49,7 +89,7 @@ private:
         constexpr std::size_t most_bytes = 16384;
         auto const size = (which + 1) * granule;
         auto const count = std::clamp<std::size_t>(most_bytes / size, 1, batch);
-        auto* memory = static_cast<std::byte*>(::operator new(count * size, std::align_val_t{granule}));
+        auto* const memory = memory_.take(count * size);
         block* chain = nullptr;
         for (std::size_t i = 0; i < count; ++i)
             chain = ::new (memory + (count - 1 - i) * size) block{chain, i + 1, nullptr};
@@ -62,6 +102,7 @@ private:
         block* top = nullptr; ///< of a pile of chains
     };
     std::array<list, classes> lists_;
+    growing_memory memory_;
     std::atomic<std::int64_t> cut_{0};
     std::atomic<std::int64_t> free_{0};
 };

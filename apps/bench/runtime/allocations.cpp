@@ -13,24 +13,27 @@ constinit std::atomic<bool> counting{false};
 constinit std::atomic<std::int64_t> count{0};
 constinit std::atomic<std::int64_t> bytes{0};
 
-[[maybe_unused]] void note(void* memory) noexcept
+/// Around what is aligned to more than a page lie pages that are never touched: they take no memory.
+[[maybe_unused]] std::int64_t bytes_of(void* memory, std::size_t size, std::align_val_t alignment) noexcept
 {
-    if (!counting.load(std::memory_order_relaxed)) return;
-    count.fetch_add(1, std::memory_order_relaxed);
-    bytes.fetch_add(static_cast<std::int64_t>(malloc_usable_size(memory)), std::memory_order_relaxed);
+    constexpr std::align_val_t page{4096};
+    return static_cast<std::int64_t>(alignment > page ? size : malloc_usable_size(memory));
 }
 
-[[maybe_unused]] void* checked(void* memory)
+[[maybe_unused]] void* checked(void* memory, std::size_t size = 0, std::align_val_t alignment = {})
 {
     if (!memory) throw std::bad_alloc();
-    note(memory);
+    if (counting.load(std::memory_order_relaxed)) {
+        count.fetch_add(1, std::memory_order_relaxed);
+        bytes.fetch_add(bytes_of(memory, size, alignment), std::memory_order_relaxed);
+    }
     return memory;
 }
 
-[[maybe_unused]] void release(void* memory) noexcept
+[[maybe_unused]] void release(void* memory, std::size_t size = 0, std::align_val_t alignment = {}) noexcept
 {
     if (memory && counting.load(std::memory_order_relaxed))
-        bytes.fetch_sub(static_cast<std::int64_t>(malloc_usable_size(memory)), std::memory_order_relaxed);
+        bytes.fetch_sub(bytes_of(memory, size, alignment), std::memory_order_relaxed);
     std::free(memory);
 }
 
@@ -47,7 +50,7 @@ void* operator new(std::size_t size)
 void* operator new(std::size_t size, std::align_val_t alignment)
 {
     auto const step = static_cast<std::size_t>(alignment);
-    return checked(std::aligned_alloc(step, (size + step - 1) / step * step));
+    return checked(std::aligned_alloc(step, (size + step - 1) / step * step), size, alignment);
 }
 
 void operator delete(void* memory) noexcept
@@ -65,9 +68,9 @@ void operator delete(void* memory, std::align_val_t) noexcept
     release(memory);
 }
 
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept
+void operator delete(void* memory, std::size_t size, std::align_val_t alignment) noexcept
 {
-    release(memory);
+    release(memory, size, alignment);
 }
 
 // The C++ runtime takes an exception's memory from malloc: who throws allocates.
