@@ -37,6 +37,13 @@ inline CLI::Validator whole(std::int64_t low, std::int64_t high = std::numeric_l
     return CLI::Validator(check, range);
 }
 
+/// The file that is to tell what an engine and its devices did (streams/trace_file.hpp).
+inline CLI::Option* add_trace_option(CLI::App& app, std::string& file)
+{
+    return app.add_option("--trace", file, "Writes there what ran when, for Perfetto or chrome://tracing")
+        ->type_name("FILE");
+}
+
 /// Parses the arguments, then lets `check` throw a CLI::ValidationError about them. True where they are settings; else
 /// `line` has what to print, complaints as `shown` writes them, and its status is `usage` for those.
 template<class Settings, class Check, class Show>

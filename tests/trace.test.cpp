@@ -1,15 +1,20 @@
 // What is recorded of devices and engines, and how it is written.
 
+#include <plait/actors/clock.hpp>
+#include <plait/actors/error.hpp>
 #include <plait/actors/simulation.hpp>
 #include <plait/streams/sim/sim_device.hpp>
 #include <plait/streams/trace.hpp>
+#include <plait/streams/trace_file.hpp>
 #include <plait/tests/support/co_test.hpp>
 #include <plait/tests/support/engine_fixture.hpp>
+#include <plait/tests/support/temporary_folder.hpp>
 #include <plait/tests/support/test_gpu.hpp>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
@@ -154,6 +159,45 @@ TEST_CASE("a trace keeps as many events as it may, and counts the others")
     CHECK(none.dropped() == 6);
     CHECK(events_of(json::parse(text_of(none)), "X").empty());
     CHECK(json::parse(text_of(trace())).at("traceEvents").empty());
+}
+
+TEST_CASE("a trace file is made at once and written in the end, and without a path nothing is recorded")
+{
+    temporary_folder folder;
+    auto const path = folder.path() / "trace.json";
+    {
+        manual_clock time;
+        trace_file written(path);
+        CHECK(std::filesystem::exists(path));
+        written.record()->add("part", time).begin("span", 1);
+        written.write();
+    }
+    std::ifstream in(path);
+    CHECK(json::parse(in).at("traceEvents").size() == 2);
+    trace_file none("");
+    CHECK(none.record() == nullptr);
+    none.write();
+    CHECK_THROWS_AS(trace_file(folder.path() / "none" / "trace.json"), error);
+}
+
+TEST_CASE("the trace's option is found anywhere among a program's arguments, and taken out")
+{
+    auto const take = [](std::vector<std::string> words) {
+        std::vector<char*> arguments;
+        arguments.reserve(words.size());
+        for (auto& word : words)
+            arguments.push_back(word.data());
+        auto count = static_cast<int>(arguments.size());
+        auto out = take_trace_option(count, arguments.data());
+        for (int i = 0; i < count; ++i)
+            out += std::string(" ") + arguments[static_cast<std::size_t>(i)];
+        return out;
+    };
+    CHECK(take({"program", "a", "--trace", "t.json", "b"}) == "t.json program a b");
+    CHECK(take({"program", "--trace", "t.json"}) == "t.json program");
+    CHECK(take({"program", "a", "--trace"}) == " program a --trace");
+    CHECK(take({"program", "a"}) == " program a");
+    CHECK(take({"--trace", "a"}) == " --trace a");
 }
 
 TEST_CASE("the times of what was put on a simulated device do not depend on when the host looks")

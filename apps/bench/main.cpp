@@ -6,7 +6,6 @@
 
 #include <cstdio>
 #include <exception>
-#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -29,11 +28,11 @@ void print(std::string const& text)
 void run(bench::model_bench what)
 {
     auto const json = what.json;
-    std::optional<trace_file> trace;
-    if (!what.trace.empty()) what.record = trace.emplace(what.trace).record();
+    trace_file trace(what.trace);
+    what.record = trace.record();
     runtime home;
     auto const out = home.run(bench::measure(home, std::move(what), report));
-    if (trace) trace->write();
+    trace.write();
     auto const head = bench::heading_of(out.what);
     print(json ? bench::to_json(head, out.rows) : bench::to_table(head, out.rows));
 }

@@ -2,6 +2,7 @@
 
 #include <plait/actors/error.hpp>
 #include <plait/actors/runtime.hpp>
+#include <plait/apps/parsing.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -131,8 +132,7 @@ command_line parse(int count, char const* const* arguments)
                 return text + " is not NAME=FOLDER";
             }
         });
-    model->add_option("--trace", out.trace, "Writes there what ran when, for Perfetto or chrome://tracing")
-        ->type_name("FILE");
+    add_trace_option(*model, out.trace);
     model->add_flag("--json", out.json, "Prints JSON instead of a table");
 
     runtime_bench ours;

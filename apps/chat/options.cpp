@@ -107,7 +107,6 @@ command_line parse(int count, char const* const* arguments, std::string const& v
     std::string kv = "f16";
     std::string mode = "native";
     std::string quantize;
-    std::string trace;
     std::uint64_t seed = 0;
 
     CLI::App app("Chats with a language model.", "plait-chat");
@@ -213,9 +212,7 @@ command_line parse(int count, char const* const* arguments, std::string const& v
         ->check(whole(0, 1024))
         ->capture_default_str()
         ->group(machine);
-    app.add_option("--trace", trace, "Writes there what ran when, for Perfetto or chrome://tracing")
-        ->type_name("FILE")
-        ->group(machine);
+    add_trace_option(app, out.trace)->group(machine);
     app.add_flag("--plan", out.show_plan, "Prints what the memory is for, and leaves")->group(machine);
 
     command_line result;
@@ -226,7 +223,6 @@ command_line parse(int count, char const* const* arguments, std::string const& v
     if (!parse_into(result, app, count, arguments, exit_usage, complain, shown)) return result;
     if (prompt_option->count() > 0) out.prompt = prompt;
     if (system_option->count() > 0) out.system = system;
-    if (!trace.empty()) out.trace = trace;
     if (seed_option->count() > 0) out.sampling.seed = seed;
     out.engine.kv = kv == "f32" ? kv_type::f32 : kv == "q8" ? kv_type::q8 : kv_type::f16;
     out.engine.mode = mode == "f32" ? numerics::f32 : numerics::native;

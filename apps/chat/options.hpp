@@ -28,7 +28,7 @@ struct settings {
     std::optional<std::string> system; ///< may be empty; none: what the template does without one
     std::optional<std::string> prompt;
     bool show_plan = false;
-    std::optional<std::string> trace; ///< the file that is to tell what the engine and its devices did
+    std::string trace; ///< the file that is to tell what the engine and its devices did; may be empty
 };
 
 using command_line = plait::parsed_arguments<settings>;

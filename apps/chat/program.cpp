@@ -79,9 +79,10 @@ program::program(runtime& home, settings given, surroundings where, held_signals
     , screen_(screen)
     , wakers_(std::make_shared<wakers>())
     , closing_(std::make_shared<waker>())
+    , trace_(settings_.trace)
 {
     talk_.set_system(settings_.system);
-    if (settings_.trace) settings_.engine.record = trace_.emplace(*settings_.trace).record();
+    settings_.engine.record = trace_.record();
 }
 
 task<int> program::run()
@@ -116,7 +117,7 @@ task<int> program::run()
     co_await stop(std::move(console_));
     co_await stop(std::move(signals_));
     if (mid_line_ && where_.output_terminal) put(STDOUT_FILENO, "\n"); // left in the middle of an answer
-    if (trace_) trace_->write();                                       // of a run that failed, too
+    trace_.write();                                                    // of a run that failed, too
     std::move(outcome).value();
     co_return status_;
 }

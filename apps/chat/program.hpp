@@ -77,7 +77,7 @@ private:
     ref<console> console_;
     ref<signal_source> signals_;
 
-    std::optional<trace_file> trace_;
+    trace_file trace_;
     std::optional<engine> engine_;
     conversation talk_;
     totals totals_;

@@ -156,6 +156,7 @@ command_line parse(int count, char const* const* arguments, std::string const& v
         ->check(CLI::IsMember({"native", "f32"}))
         ->needs(score_option)
         ->group(scoring);
+    add_trace_option(app, out.trace)->needs(score_option)->group(scoring);
 
     command_line result;
     auto const complain = [&] {

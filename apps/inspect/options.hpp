@@ -39,6 +39,7 @@ struct settings {
     bool per_token = false;
     unsigned threads = 0;
     numerics mode = numerics::native;
+    std::string trace; ///< of score: the file that is to tell what ran when; may be empty
 };
 
 using command_line = plait::parsed_arguments<settings>;

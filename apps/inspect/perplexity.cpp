@@ -4,6 +4,7 @@
 #include <plait/actors/when_all.hpp>
 #include <plait/apps/chat/printable.hpp>
 #include <plait/engine/engine.hpp>
+#include <plait/streams/trace_file.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -74,7 +75,9 @@ double perplexity::deviation() const
 task<> score_text(runtime& home, settings how, std::string text, std::function<void(std::string const&)> print)
 {
     engine_options options;
+    trace_file trace(how.trace);
     options.model = how.model;
+    options.record = trace.record();
     options.threads = how.threads;
     options.mode = how.mode;
     options.context = how.context;
@@ -106,6 +109,7 @@ task<> score_text(runtime& home, settings how, std::string text, std::function<v
         }
     }
     co_await running.close();
+    trace.write();
     char result[160];
     std::snprintf(result, sizeof result, "perplexity %.4f +/- %.4f: %lld tokens of %zu windows of %lld\n", all.value(),
                   all.deviation(), static_cast<long long>(all.counted()), all.windows(),

@@ -176,6 +176,10 @@ TEST_CASE("the program answers a script")
     s.run(model + " --score - --context 16", std::string(40, 'x') + " and some more words");
     CHECK(s.status == 0);
     CHECK(s.output.starts_with("perplexity "));
+    auto const traced = s.folder.path() / "trace.json";
+    s.run(model + " --score - --context 16 --trace " + traced.string(), std::string(40, 'x') + " and some more words");
+    CHECK(s.status == 0);
+    has(inspecting::read_input(traced.string()), "\"name\":\"request\"");
 }
 
 TEST_CASE("what goes wrong is one line, and the exit status")

@@ -15,7 +15,6 @@
 #include <iostream>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -41,6 +40,7 @@ std::int64_t number(std::string_view name, std::string const& text, std::int64_t
 command_line parse(int count, char** arguments)
 {
     command_line out;
+    out.trace = plait::take_trace_option(count, arguments);
     for (int i = 1; i < count; i += 2) {
         std::string_view const name = arguments[i];
         if (i + 1 == count) throw std::invalid_argument(std::string(name) + ": a value is missing");
@@ -53,8 +53,6 @@ command_line parse(int count, char** arguments)
             out.engine.threads = static_cast<unsigned>(number(name, value, 1, 1024));
         else if (name == "--max-tokens")
             out.serving.max_tokens = number(name, value, 1, std::numeric_limits<int>::max());
-        else if (name == "--trace")
-            out.trace = value;
         else
             throw std::invalid_argument(std::string(name) + " is not an option");
     }
@@ -70,8 +68,8 @@ void show(std::error_code, std::string const& now)
 
 void serve(command_line given)
 {
-    std::optional<plait::trace_file> trace;
-    if (!given.trace.empty()) given.engine.record = trace.emplace(given.trace).record();
+    plait::trace_file trace(given.trace);
+    given.engine.record = trace.record();
     asio::io_context context(1); // outlives the runtime, whose last operations complete into it
     plait::runtime home;
     auto engine = home.run(plait::open(home, given.engine));
@@ -89,7 +87,7 @@ void serve(command_line given)
     std::cout << "listening on 127.0.0.1:" << serving->port() << std::endl;
     context.run();
     home.run(engine.close(false));
-    if (trace) trace->write();
+    trace.write();
 }
 
 } // namespace

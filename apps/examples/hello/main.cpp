@@ -1,12 +1,15 @@
 // Asks the model one question and prints the answer as it comes:  plait-hello MODEL.gguf "What is a braid?"
 #include <plait/engine/engine.hpp>
+#include <plait/streams/trace_file.hpp>
 
 #include <iostream>
+#include <memory>
 
-plait::task<> hello(plait::runtime& home, std::string model, std::string question)
+plait::task<> hello(plait::runtime& home, std::string model, std::string question, std::shared_ptr<plait::trace> record)
 {
     plait::engine_options options;
     options.model = model;
+    options.record = record;
     auto engine = co_await plait::open(home, options);
 
     plait::request ask;
@@ -18,11 +21,14 @@ plait::task<> hello(plait::runtime& home, std::string model, std::string questio
         std::cout << piece->text << std::flush;
     }
     std::cout << "\n" << answer.result().generated_tokens << " tokens\n";
+    co_await engine.close();
 }
 
 int main(int argc, char** argv)
 {
+    plait::trace_file trace(plait::take_trace_option(argc, argv)); // --trace FILE: what ran when
     if (argc != 3) return 2;
     plait::runtime home;
-    home.run(hello(home, argv[1], argv[2]));
+    home.run(hello(home, argv[1], argv[2], trace.record()));
+    trace.write();
 }

@@ -120,7 +120,7 @@ plait::duration end_of_layers(step const& s, int layers)
 
 } // namespace
 
-step run(std::filesystem::path const& model, scene which, bool overlapped)
+step run(std::filesystem::path const& model, scene which, bool overlapped, std::shared_ptr<plait::trace> record)
 {
     plait::simulation_options punctual;
     punctual.slowness = 0;
@@ -141,8 +141,8 @@ step run(std::filesystem::path const& model, scene which, bool overlapped)
     options.simulated->each.cost = plait::sim::roofline{2e13, 1.2e13, 200ns};
     options.simulated->each.compute = false;
     options.simulated->link = {200ns, 2e10};
-    options.record = std::make_shared<plait::trace>();
-    auto const record = options.record;
+    if (!record) record = std::make_shared<plait::trace>();
+    options.record = record;
     auto body = [&]() -> plait::task<> {
         auto running = co_await plait::open(all.home(), options);
         co_await requests_of(running, which);

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <iosfwd>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,8 @@ enum class scene {
 };
 
 /// Runs a scene on two or three simulated devices, as the model's heads divide. The tokens are not computed.
-step run(std::filesystem::path const& model, scene which, bool overlapped);
+/// What ran is recorded in `record`, which is empty before, or null.
+step run(std::filesystem::path const& model, scene which, bool overlapped, std::shared_ptr<plait::trace> record = {});
 
 /// One below the other, on one scale of time, for as long as the first `layers` layers take without overlap. As SVG.
 void draw(std::ostream& to, std::string const& title, step const& off, step const& on, int layers);

@@ -1,10 +1,11 @@
 // Shows what a policy changes: one tenant asks twenty questions, then another asks one. Prints how many of the first
 // tenant's answers were finished when the second had its first word, with each of two policies:  plait-policy
-// MODEL.gguf
+// MODEL.gguf [--trace FILE]
 #include "tenants_in_turn.hpp"
 
 #include <plait/actors/scope.hpp>
 #include <plait/engine/engine.hpp>
+#include <plait/streams/trace_file.hpp>
 
 #include <exception>
 #include <iostream>
@@ -34,13 +35,15 @@ plait::task<> read(plait::generation answer, int& finished)
 }
 
 plait::task<int> finished_before_the_first_word(plait::runtime& home, std::string model,
-                                                std::shared_ptr<plait::policy> rule)
+                                                std::shared_ptr<plait::policy> rule,
+                                                std::shared_ptr<plait::trace> record)
 {
     plait::engine_options options;
     options.model = model;
     options.context = 128;
     options.sequences = 4;
     options.schedule = std::move(rule);
+    options.record = std::move(record);
     auto engine = co_await plait::open(home, options);
     int finished = 0;
     int before = 0;
@@ -62,16 +65,19 @@ plait::task<int> finished_before_the_first_word(plait::runtime& home, std::strin
 
 int main(int argc, char** argv)
 {
+    auto const traced = plait::take_trace_option(argc, argv);
     if (argc != 2) return 2;
     try {
+        plait::trace_file trace(traced);
         plait::runtime home;
         auto arrival = std::make_shared<plait::first_come_first_served>();
         auto in_turn = std::make_shared<tenants_in_turn>();
         std::cout << "answers that the greedy tenant had before the modest one's first word\n";
-        auto count = home.run(finished_before_the_first_word(home, argv[1], arrival));
+        auto count = home.run(finished_before_the_first_word(home, argv[1], arrival, trace.record()));
         std::cout << "  first come, first served  " << count << " of 20\n";
-        count = home.run(finished_before_the_first_word(home, argv[1], in_turn));
+        count = home.run(finished_before_the_first_word(home, argv[1], in_turn, trace.record()));
         std::cout << "  tenants in turn           " << count << " of 20\n";
+        trace.write();
     } catch (std::exception const& e) {
         std::cerr << "plait-policy: " << e.what() << "\n";
         return 1;

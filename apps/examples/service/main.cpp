@@ -1,16 +1,17 @@
 // The first example to read: a chat room for lines over TCP, in one io_context and on one thread.
 //
-//   plait-service [--port N] [--idle-ms N] [--report-ms N] [--backlog N]
+//   plait-service [--port N] [--idle-ms N] [--report-ms N] [--backlog N] [--trace FILE]
 //
 // It prints its port; talk with:  nc 127.0.0.1 PORT.  What one says the others hear, as "2: hello". Whoever says
 // nothing for too long has to leave; whoever reads too slowly misses lines, and is told how many. SIGUSR1 prints what
-// goes on, Ctrl-C and SIGTERM end it in order.
+// goes on, Ctrl-C and SIGTERM end it in order. The trace shows when each was there (ui.perfetto.dev draws it).
 #include <plait/actors/asio.hpp>
 #include <plait/actors/channel.hpp>
 #include <plait/actors/dump.hpp>
 #include <plait/actors/scope.hpp>
 #include <plait/actors/timeout.hpp>
 #include <plait/actors/when_any.hpp>
+#include <plait/streams/trace_file.hpp>
 
 #include <asio/awaitable.hpp>
 #include <asio/co_spawn.hpp>
@@ -105,7 +106,7 @@ void print(statistics const& now)
 
 class service {
 public:
-    service(asio::io_context& context, runtime& home, command_line const& how)
+    service(asio::io_context& context, runtime& home, command_line const& how, trace* record)
         : context_(context)
         , home_(home)
         , how_(how)
@@ -113,6 +114,7 @@ public:
         , room_(home.spawn<room>())
         , acceptor_(context, tcp::endpoint(asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(how.port)))
         , signals_(context, SIGINT, SIGTERM, SIGUSR1)
+        , record_(record == nullptr ? nullptr : &record->add("the room", home.clock()))
     {
     }
 
@@ -162,7 +164,9 @@ private:
     {
         auto hears = std::make_shared<line_queue>(static_cast<std::size_t>(how_.backlog));
         auto me = co_await ask<&room::join>(room_, hears);
+        if (record_ != nullptr) record_->begin("guest", me);
         auto end = co_await as_result(when_any(listen(client, me), speak(client, *hears)));
+        if (record_ != nullptr) record_->end("guest", me);
         // Also when the service is being stopped:
         co_await shield(ask<&room::leave>(room_, me));
         if (end.error() == errc::deadline_exceeded) {
@@ -211,6 +215,7 @@ private:
     ref<room> room_;
     tcp::acceptor acceptor_;
     asio::signal_set signals_;
+    trace_part* record_; ///< who was here, and when; null: nobody asked
 };
 
 command_line parse(int count, char** arguments)
@@ -237,11 +242,13 @@ command_line parse(int count, char** arguments)
 int main(int argc, char** argv)
 {
     try {
+        trace_file trace(take_trace_option(argc, argv));
         auto const how = parse(argc, argv);
         asio::io_context context(1);
         asio_runtime here(context); // on this thread alone: it starts none
-        service all(context, here.home(), how);
+        service all(context, here.home(), how, trace.record().get());
         here.run(all.run()); // runs the context until the service has ended
+        trace.write();
     } catch (std::invalid_argument const& e) {
         std::cerr << "plait-service: " << e.what() << "\n";
         return 2;

@@ -6,8 +6,11 @@
 #include <asio/write.hpp>
 
 #include <plait/tests/support/child_program.hpp>
+#include <plait/tests/support/temporary_folder.hpp>
 
 #include <csignal>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -149,6 +152,22 @@ TEST_CASE("the program prints what goes on now and then, and when it gets SIGUSR
         program.send_signal(SIGTERM);
         CHECK(program.end() == 0);
     }
+}
+
+TEST_CASE("the program writes when its guests were there where it is asked to")
+{
+    plait::test::temporary_folder folder;
+    auto const file = folder.path() / "trace.json";
+    child_program program(PLAIT_PROGRAM, {"--trace", file.string(), "--backlog", "8"});
+    asio::io_context context;
+    guest one(context, program.port());
+    await_report(program, "1 here");
+    program.send_signal(SIGTERM);
+    CHECK(program.end() == 0);
+    std::ifstream in(file);
+    std::string const text(std::istreambuf_iterator<char>(in), {});
+    CHECK(text.find("\"ph\":\"b\",\"name\":\"guest\"") != text.npos);
+    CHECK(text.find("\"ph\":\"e\",\"name\":\"guest\"") != text.npos);
 }
 
 TEST_CASE("a wrong command line ends in 2 and a port that is taken in 1, with a line that says why")
