@@ -34,8 +34,18 @@ rank_group::rank_group(runtime& home, settings what)
     make();
 }
 
+/// Replicas have devices of the same numbers, and after a failure they are made anew.
+std::string rank_group::name_in_record(std::size_t device) const
+{
+    auto out = "device " + std::to_string(device);
+    if (what_.replicas > 1) out += " of replica " + std::to_string(what_.replica);
+    if (made_ > 1) out += ", made " + std::to_string(made_) + " times";
+    return out;
+}
+
 void rank_group::make()
 {
+    ++made_;
     auto const& spread = what_.spread;
     host::host_group_options how;
     how.hang_limit = what_.hang_limit;
@@ -58,8 +68,7 @@ void rank_group::make()
         auto const& part = what_.parts[i];
         auto device = what_.make_device(i, what_.pool, static_cast<std::size_t>(what_.memory));
         if (what_.record)
-            device->record_in(
-                what_.record->add("device " + std::to_string(i) + ": " + device->description(), home_.clock()));
+            device->record_in(what_.record->add(name_in_record(i) + ": " + device->description(), home_.clock()));
         if (description_.empty()) description_ = device->description();
         rank_membership member;
         if (!tensor.empty())

@@ -28,6 +28,8 @@ public:
         std::optional<simulated_devices> simulated; ///< instead of the host's
         device_maker make_device;                   ///< null: host devices, or simulated ones
         std::shared_ptr<trace> record;              ///< of the devices, or null
+        std::int32_t replica = 0;                   ///< which of the engine's, in the record
+        std::int32_t replicas = 1;
     };
 
     /// Makes the devices and the actors. Throws error(errc::invalid_argument) for threads that the runtime can't have.
@@ -54,11 +56,13 @@ public:
 
 private:
     void make();
+    std::string name_in_record(std::size_t device) const;
 
     runtime& home_;
     settings what_;
     std::vector<ref<rank>> ranks_;
     std::string description_;
+    std::int32_t made_ = 0; ///< how often
 };
 
 } // namespace plait

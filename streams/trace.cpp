@@ -67,7 +67,13 @@ trace::~trace() = default;
 trace_part& trace::add(std::string name, clock const& time)
 {
     std::lock_guard lock(mutex_);
-    return parts_.emplace_back(std::move(name), time, most_);
+    auto const taken = [&](std::string const& wanted) {
+        return std::ranges::any_of(parts_, [&](trace_part const& other) { return other.name_ == wanted; });
+    };
+    auto distinct = name;
+    for (int i = 2; taken(distinct); ++i)
+        distinct = name + " (" + std::to_string(i) + ")";
+    return parts_.emplace_back(std::move(distinct), time, most_);
 }
 
 std::vector<trace::operation> trace::operations() const
