@@ -106,6 +106,7 @@ void answer::end(std::int32_t choice, finish_reason why, time_point now)
 {
     auto& c = choices_[static_cast<std::size_t>(choice)];
     if (std::exchange(c.ended, true)) return;
+    settings_.place.give_back(1);
     text_stream::update rest;
     if (why != finish_reason::cancelled && why != finish_reason::failed) rest = c.text.flush();
     auto& summary = out_->outcome.choices[static_cast<std::size_t>(choice)];

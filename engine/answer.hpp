@@ -12,6 +12,7 @@
 #include <plait/actors/event.hpp>
 #include <plait/actors/runtime.hpp>
 #include <plait/actors/scope.hpp>
+#include <plait/engine/load_balance.hpp>
 #include <plait/engine/request.hpp>
 #include <plait/engine/scheduler.hpp>
 #include <plait/model/text/text_stream.hpp>
@@ -71,6 +72,7 @@ public:
         std::int64_t width = 0;       ///< of a hidden state, where it is read
         trace_part* record = nullptr; ///< where its time is recorded, as that of request `number`
         std::int64_t number = 0;
+        load_balance::place place; ///< what it counts for among replicas: each choice until it ends
     };
 
     answer(tokenizer const& text, settings how, std::shared_ptr<answer_channel> out, time_point submitted);

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 
 #include <plait/actors/ask.hpp>
@@ -166,41 +165,29 @@ task<> load(std::vector<std::shared_ptr<rank_group>> const& replicas, progress c
 } // namespace
 
 engine::engine(runtime& home, std::shared_ptr<engine_info const> info, std::vector<ref<engine_core>> cores,
-               std::shared_ptr<void> last)
+               std::shared_ptr<load_balance> loads, std::shared_ptr<void> last)
     : home_(&home)
     , info_(std::move(info))
     , cores_(std::move(cores))
+    , loads_(std::move(loads))
     , last_(std::move(last))
 {
 }
 
-task<ref<engine_core>> engine::least_loaded() const
-{
-    auto best = cores_.front();
-    auto least = std::numeric_limits<std::int64_t>::max();
-    for (auto const& core : cores_) {
-        if (cores_.size() == 1) break;
-        auto load = co_await ask<&engine_core::load>(core);
-        if (load < least) {
-            least = load;
-            best = core;
-        }
-    }
-    co_return best;
-}
-
 task<generation> engine::submit(request what) const
 {
-    auto core = co_await least_loaded();
-    auto channel = co_await ask<&engine_core::submit>(core, std::move(what), reading::none);
+    auto place = load_balance::take(loads_, what.choices);
+    auto const& core = cores_[place.replica()];
+    auto channel = co_await ask<&engine_core::submit>(core, std::move(what), reading::none, std::move(place));
     co_return generation(std::move(channel));
 }
 
 /// Computes a prompt for what `why` says.
 task<std::vector<float>> engine::read(request what, reading why) const
 {
-    auto core = co_await least_loaded();
-    auto channel = co_await ask<&engine_core::submit>(core, std::move(what), why);
+    auto place = load_balance::take(loads_, what.choices);
+    auto const& core = cores_[place.replica()];
+    auto channel = co_await ask<&engine_core::submit>(core, std::move(what), why, std::move(place));
     generation answer(channel); // cancels the request where this is left before its end
     for (;;) {
         auto piece = co_await answer.next();
@@ -299,7 +286,8 @@ task<engine> open(runtime& home, engine_options options, progress report)
     what.make_device = options.make_device;
     std::vector<std::shared_ptr<rank_group>> replicas;
     replicas.reserve(static_cast<std::size_t>(options.replicas));
-    for (std::int32_t i = 0; i < options.replicas; ++i)
+    what.replicas = options.replicas;
+    for (what.replica = 0; what.replica < options.replicas; ++what.replica)
         replicas.push_back(std::make_shared<rank_group>(home, what));
     info->device = replicas.front()->description();
     auto loaded = co_await as_result(load(replicas, report));
@@ -328,11 +316,14 @@ task<engine> open(runtime& home, engine_options options, progress report)
     std::vector<ref<engine_core>> cores;
     cores.reserve(replicas.size());
     auto last = std::make_shared<last_handle>();
+    parts.loads = std::make_shared<load_balance>(replicas.size());
     for (auto& ranks : replicas) {
         parts.ranks = std::move(ranks);
         parts.bell = std::make_shared<engine_bell>(home);
+        parts.replica = cores.size();
+        auto const of = replicas.size() > 1 ? "engine of replica " + std::to_string(parts.replica) : "engine";
         if (auto const& trace = parts.options.record)
-            parts.record = &trace->add("engine: " + parts.options.model.filename().string(), home.clock());
+            parts.record = &trace->add(of + ": " + parts.options.model.filename().string(), home.clock());
         if (parts.options.make_schedule) parts.options.schedule = parts.options.make_schedule();
         last->bells.push_back(parts.bell);
         auto core = home.spawn<engine_core>(parts);
@@ -340,7 +331,7 @@ task<engine> open(runtime& home, engine_options options, progress report)
         cores.push_back(std::move(core));
     }
     if (report) report({load_progress::phase::ready, 1});
-    co_return engine(home, info, std::move(cores), last);
+    co_return engine(home, info, std::move(cores), parts.loads, last);
 }
 
 } // namespace plait

@@ -21,6 +21,7 @@
 namespace plait {
 
 class engine_core;
+class load_balance;
 enum class reading : std::uint8_t;
 
 /// What an engine loaded; immutable.
@@ -52,8 +53,8 @@ struct engine_stats {
 engine_stats& operator+=(engine_stats& sum, engine_stats const& more);
 
 /// A loaded model that answers requests, many at once. Of several replicas the one with the fewest requests takes the
-/// next. A handle: copies name the same engine. The engine runs on the
-/// runtime that it was opened on, which must outlive it; destroying the last handle cancels what still runs.
+/// next, those counted that are on their way. A handle: copies name the same engine. The engine runs on the runtime
+/// that it was opened on, which must outlive it; destroying the last handle cancels what still runs.
 class engine {
 public:
     /// Names no engine: may only be assigned to, asked whether it is one, and destroyed.
@@ -94,13 +95,13 @@ public:
 private:
     friend task<engine> open(runtime& home, engine_options options, progress report);
     engine(runtime& home, std::shared_ptr<engine_info const> info, std::vector<ref<engine_core>> cores,
-           std::shared_ptr<void> last);
-    task<ref<engine_core>> least_loaded() const;
+           std::shared_ptr<load_balance> loads, std::shared_ptr<void> last);
     task<std::vector<float>> read(request what, reading why) const;
 
     runtime* home_ = nullptr;
     std::shared_ptr<engine_info const> info_;
     std::vector<ref<engine_core>> cores_; ///< one a replica
+    std::shared_ptr<load_balance> loads_; ///< of these
     std::shared_ptr<void> last_;          ///< what the last handle destroys: closes the engine
 };
 

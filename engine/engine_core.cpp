@@ -48,6 +48,8 @@ engine_core::engine_core(parts from)
     , ranks_(std::move(from.ranks))
     , info_(std::move(from.info))
     , options_(std::move(from.options))
+    , loads_(std::move(from.loads))
+    , replica_(from.replica)
     , bell_(std::move(from.bell))
     , depth_(static_cast<std::size_t>(options_.spread.pipeline) + 1)
     , scheduler_(std::move(from.schedule),
@@ -56,7 +58,7 @@ engine_core::engine_core(parts from)
 {
 }
 
-std::shared_ptr<answer_channel> engine_core::submit(request what, reading read)
+std::shared_ptr<answer_channel> engine_core::submit(request what, reading read, load_balance::place place)
 {
     if (failed_) throw error(errc::engine_failed, "submit");
     if (closing_) throw error(errc::closed, "submit: the engine is closing");
@@ -81,6 +83,7 @@ std::shared_ptr<answer_channel> engine_core::submit(request what, reading read)
     how.prompt_tokens = checked->prompt;
     how.limit = checked->limit;
     how.unread_limit = unread;
+    how.place = std::move(place);
     if (record_ != nullptr) {
         how.record = record_;
         how.number = ++recorded_requests_;
@@ -318,21 +321,17 @@ void engine_core::fail_all(std::exception_ptr why)
         scheduler_.end(*s);
     }
     closing_ = true;
+    loads_->close(replica_);
 }
 
 task<> engine_core::close(bool drain)
 {
     draining_ = closing_ ? draining_ && drain : drain;
     closing_ = true;
+    loads_->close(replica_);
     work_.set();
     bell_->ring();
     co_await closed_.wait();
-}
-
-std::int64_t engine_core::load() const
-{
-    if (closing_) return std::numeric_limits<std::int64_t>::max() - 1;
-    return static_cast<std::int64_t>(scheduler_.sequences().size());
 }
 
 engine_stats engine_core::stats() const

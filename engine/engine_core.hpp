@@ -11,6 +11,7 @@
 #include <plait/actors/scope.hpp>
 #include <plait/engine/answer.hpp>
 #include <plait/engine/engine.hpp>
+#include <plait/engine/load_balance.hpp>
 #include <plait/engine/rank_group.hpp>
 #include <plait/engine/scheduler.hpp>
 
@@ -27,15 +28,16 @@ public:
         engine_options options;
         scheduler_options schedule;
         doorbell bell;
-        trace_part* record = nullptr; ///< steps and requests, or null
+        trace_part* record = nullptr;        ///< steps and requests, or null
+        std::shared_ptr<load_balance> loads; ///< of all replicas
+        std::size_t replica = 0;             ///< which of them this is
     };
     explicit engine_core(parts from);
 
-    std::shared_ptr<answer_channel> submit(request what, reading read);
+    /// `place`: what the request counts for among the replicas.
+    std::shared_ptr<answer_channel> submit(request what, reading read, load_balance::place place);
     task<> close(bool drain);
     engine_stats stats() const;
-    /// Requests' choices that are not over; of one that takes no requests, more than any has.
-    std::int64_t load() const;
 
     /// Runs until the engine is closed and everything is given back.
     task<> serve();
@@ -61,6 +63,8 @@ private:
     std::shared_ptr<rank_group> ranks_;
     std::shared_ptr<engine_info const> info_;
     engine_options options_;
+    std::shared_ptr<load_balance> loads_;
+    std::size_t replica_;
     doorbell bell_; ///< rung by readers, and by whatever here changes what could run next
     /// Steps that are issued before the oldest of them must be done: one on each stage, and one whose tokens are handed
     /// out meanwhile, so that no device waits for the host.

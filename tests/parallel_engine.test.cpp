@@ -1,4 +1,5 @@
 #include <plait/actors/runtime.hpp>
+#include <plait/actors/when_all.hpp>
 #include <plait/engine/costs.hpp>
 #include <plait/engine/engine.hpp>
 #include <plait/engine/policies/ordered.hpp>
@@ -136,6 +137,46 @@ CO_TEST_CASE("replicas share out the requests, and answer alike")
     auto all = co_await running.stats();
     CHECK(all.running == 12); // 4 on each of 3
     CHECK(all.pages == 3 * alone.pages);
+    held.clear();
+    co_await drained(running);
+    co_await running.close();
+}
+
+CO_TEST_CASE("requests that come at once are spread over the replicas as evenly as those that come one by one")
+{
+    tiny_file model(four_layers(ggml_type::f32));
+    auto options = tiny_engine(model.path());
+    options.sequences = 4; // of each: fewer than twelve run where one replica gets more than four
+    options.replicas = 3;
+    auto running = co_await open(rt, options);
+    for (int round = 0; round < 4; ++round) {
+        std::vector<task<generation>> coming;
+        for (int i = 0; i < 12; ++i)
+            coming.push_back(running.submit(ask_for("stay", 200)));
+        auto held = co_await when_all(std::move(coming));
+        for (auto& one : held)
+            co_await one.next();
+        auto all = co_await running.stats();
+        CHECK(all.running == 12);
+        held.clear();
+        co_await drained(running);
+    }
+    // What a request counted for is given back when it is refused, too.
+    for (int i = 0; i < 5; ++i) {
+        auto refused = co_await as_result(running.submit(ask_for("", 0)));
+        CHECK(refused.failure());
+    }
+    std::vector<generation> held;
+    for (int i = 0; i < 6; ++i) {
+        auto two = ask_for("stay", 200);
+        two.choices = 2;
+        auto one = co_await running.submit(std::move(two));
+        held.push_back(std::move(one));
+    }
+    for (auto& one : held)
+        co_await one.next();
+    auto all = co_await running.stats();
+    CHECK(all.running == 12);
     held.clear();
     co_await drained(running);
     co_await running.close();
