@@ -14,8 +14,10 @@ void choose_lanes(step_plan& plan, snapshot const& now)
         views.emplace(s.id, &s);
     auto decodes = [&](step_plan::entry const& e) { return views.at(e.id)->decoding(); };
     step_shape shape;
-    for (auto const& e : plan.entries)
+    for (auto const& e : plan.entries) {
         (decodes(e) ? shape.decode : shape.prefill) += e.tokens;
+        if (decodes(e)) shape.context += views.at(e.id)->computed;
+    }
 
     auto fused = now.costs->fused(shape);
     auto longest = std::ranges::max_element(plan.entries, {}, &step_plan::entry::tokens);

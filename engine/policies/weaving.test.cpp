@@ -19,7 +19,7 @@ struct scene {
     std::vector<sequence_view> sequences;
     snapshot now;
 
-    explicit scene(cost_model const* costs)
+    explicit scene(cost_model const* costs, std::int64_t context = 16, std::int64_t prompt = 100)
     {
         for (sequence_id id = 1; id <= 3; ++id) {
             sequence_view s;
@@ -27,12 +27,12 @@ struct scene {
             s.prompt = 10;
             if (id < 3) {
                 s.running = true;
-                s.computed = 16;
-                s.held = 1;
+                s.computed = context;
+                s.held = context / 16;
                 s.pending = 1;
                 s.generated = 7;
             } else {
-                s.prompt = s.pending = 100;
+                s.prompt = s.pending = prompt;
             }
             sequences.push_back(s);
         }
@@ -120,6 +120,51 @@ TEST_CASE("decode goes to the urgent stream beside a prompt where the costs say 
     for (auto const& e : plan.entries)
         CHECK(e.lane == (e.id == 3 ? 1 : 0));
     CHECK_FALSE(refused(s, plan));
+}
+
+TEST_CASE("two streams beside each other hide memory behind arithmetic, as far as a device lets them")
+{
+    using line = linear_costs::line;
+    // 3.08 ms of arithmetic, 1.6 ms of keys and values, 1 ms of weights for each pass.
+    step_shape const step{300, 8, 16'000};
+    linear_costs const ideal(line{1ms, 10us}, {}, 32, {100ns, 1});
+    CHECK(ideal.fused(step) == 5680us);
+    CHECK(ideal.split(step) == 6680us);
+    CHECK(ideal.beside(step) == 4ms); // the prompt alone
+    linear_costs const half(line{1ms, 10us}, {}, 32, {100ns, 0.5});
+    CHECK(half.beside(step) == 4ms + 2680us / 2);
+    linear_costs const host(line{1ms, 10us}, {}, 32, {100ns, 0});
+    CHECK(host.beside(step) == host.split(step));
+    // A short prompt has too little arithmetic to hide what is read: the second reading of the weights costs more.
+    CHECK(ideal.beside({20, 8, 16'000}) == 3600us);
+    CHECK(ideal.fused({20, 8, 16'000}) == 2880us);
+    // No less than all arithmetic.
+    CHECK(ideal.beside({300, 290, 0}) == 5900us);
+}
+
+TEST_CASE("policies have decode beside a prompt where that is shorter, and nowhere else")
+{
+    using line = linear_costs::line;
+    auto const lanes_of = [](linear_costs const& costs, std::int64_t context, std::int64_t prompt) {
+        scene s(&costs, context, prompt);
+        auto plan = first_come_first_served().next(s.now);
+        CHECK_FALSE(refused(s, plan));
+        return plan.lanes;
+    };
+    std::vector const beside{stream_role::urgent, stream_role::compute};
+    std::vector const split{stream_role::compute, stream_role::compute};
+    linear_costs const device(line{1ms, 10us}, {}, 32, {100ns, 0.8});
+    CHECK(lanes_of(device, 8000, 400) == beside);
+    CHECK(lanes_of(device, 8000, 40).empty()); // too little arithmetic
+    CHECK(lanes_of(device, 16, 100).empty());  // too little to hide
+    linear_costs const host(line{1ms, 10us}, {}, 32, {100ns, 0});
+    CHECK(lanes_of(host, 8000, 400).empty());
+    // Sums that are worth hiding are hidden by both; two streams hide more, on a device that has them.
+    line const sums{100us, 80us};
+    linear_costs const many(line{1ms, 100us}, sums, 32, {100ns, 0.8});
+    CHECK(lanes_of(many, 8000, 400) == beside);
+    linear_costs const hosts(line{1ms, 100us}, sums, 32, {100ns, 0});
+    CHECK(lanes_of(hosts, 8000, 400) == split);
 }
 
 TEST_CASE("a sequence may have chunks in ascending lanes only, in lanes that there are")
