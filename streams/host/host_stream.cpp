@@ -11,7 +11,7 @@ ticket host_stream::put(operation_info const& info, std::shared_ptr<meeting> wit
         with->withdraw(failure());
         return t;
     }
-    auto& e = queue_.emplace_back();
+    auto& e = add();
     e.info = info;
     e.step = step();
     e.with = std::move(with);
@@ -23,7 +23,7 @@ void host_stream::put_wait(ticket t)
 {
     auto value = issue().value();
     if (failure()) return;
-    auto& e = queue_.emplace_back();
+    auto& e = add();
     e.after = t;
     e.value = value;
 }

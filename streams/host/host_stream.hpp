@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <plait/actors/clock.hpp>
 #include <plait/streams/flow.hpp>
 #include <plait/streams/host/compute_pool.hpp>
 #include <plait/streams/host/doorbell.hpp>
@@ -21,6 +23,16 @@ namespace plait::host {
 
 /// What may stand at the head of a host_stream.
 enum class head_kind : std::uint8_t { operation, meeting, wait };
+
+/// When what a busy thread puts on streams is there: one after the other, each some time after the one before. For
+/// devices that simulate it.
+struct issue_times {
+    clock const& time;
+    duration each;
+    time_point busy_until{};
+
+    time_point next() noexcept { return busy_until = detail::later(std::max(time.now(), busy_until), each); }
+};
 
 /// A stream of the host device: a queue of plain functions with their arguments, run in order on the compute pool, and
 /// of meetings with other devices.
@@ -42,7 +54,7 @@ public:
     {
         static_assert(std::is_trivially_copyable_v<Args> && sizeof(Args) <= argument_bytes);
         if (failure()) return issue();
-        auto& e = queue_.emplace_back();
+        auto& e = add();
         e.info = info;
         e.step = step();
         e.function = reinterpret_cast<void (*)()>(op);
@@ -66,6 +78,11 @@ public:
     ticket put(operation_info const& info, std::shared_ptr<meeting> with);
 
     std::shared_ptr<doorbell> const& bell() const noexcept { return bell_; }
+
+    /// What is put from now on is there at the times of `by`, which outlives the stream.
+    void put_at(issue_times& by) noexcept { issue_times_ = &by; }
+    /// When what is at the head of a queue that is not empty is there; long ago, where nobody says.
+    time_point head_ready() const noexcept { return queue_.front().ready; }
 
     /// True when the head of the queue could run now.
     bool runnable() const noexcept;
@@ -98,6 +115,7 @@ private:
         operation_info info;                                            // not of a wait
         std::int64_t step = 0;                                          // for the record
         std::uint64_t value = 0;
+        time_point ready{};
         alignas(16) std::array<std::byte, argument_bytes> arguments;
     };
 
@@ -109,12 +127,19 @@ private:
         ticket after; // of a wait
     };
 
+    entry& add()
+    {
+        auto& e = queue_.emplace_back();
+        if (issue_times_ != nullptr) e.ready = issue_times_->next();
+        return e;
+    }
     void put_wait(ticket t) override;
     void drop() noexcept override;
     std::int64_t step() const noexcept { return record_ ? record_->where.step() : 0; }
 
     std::shared_ptr<doorbell> bell_;
     std::deque<entry> queue_;
+    issue_times* issue_times_ = nullptr;
     std::unique_ptr<record> record_;
 };
 

@@ -52,8 +52,12 @@ sim_device::sim_device(runtime& home, std::size_t memory_limit, sim_options opti
     , memory_(options.name, memory_limit)
     , options_(std::move(options))
     , worker_(std::make_shared<host::compute_pool>(home, 1))
+    , issue_times_{home.clock(), options_.issue}
     , wake_up_(std::make_shared<wake_up>(home.clock(), home.pool(), bell_))
 {
+    if (options_.issue <= duration{}) return;
+    for (auto& l : lines_)
+        l.queue.put_at(issue_times_);
 }
 
 sim_device::~sim_device()
@@ -77,7 +81,7 @@ bool sim_device::poll()
     }
     auto const now = home_.clock().now();
     if (step(now, now)) return true;
-    wake_at_next_end();
+    wake_at_next();
     return false;
 }
 
@@ -128,10 +132,12 @@ void sim_device::settle(time_point at, bool host_is_there) noexcept
                 auto const what = l.queue.head();
                 // Collectives go by the clock, which the host reads.
                 if (!host_is_there && (what == host::head_kind::meeting || l.queue.completed() >= l.seen)) break;
-                l.queue.note_begin(at);
+                auto const begin = std::max(at, l.queue.head_ready());
+                if (what == host::head_kind::meeting && begin > at) break; // others would see it early
+                l.queue.note_begin(begin);
                 if (what == host::head_kind::operation) {
                     auto const cost = options_.cost ? options_.cost(l.queue.head_info()) : duration{};
-                    l.end = detail::later(at, std::max(cost, duration{}));
+                    l.end = detail::later(begin, std::max(cost, duration{}));
                     l.runs = true;
                 } else {
                     l.queue.run_next(*worker_);
@@ -142,19 +148,23 @@ void sim_device::settle(time_point at, bool host_is_there) noexcept
     }
 }
 
-void sim_device::wake_at_next_end() noexcept
+/// When an operation ends, or when a collective is there that the host is still busy with.
+void sim_device::wake_at_next() noexcept
 {
-    auto const* const first = next_to_end(time_point::max());
-    if (first == nullptr) return;
+    auto next = time_point::max();
+    if (auto const* const first = next_to_end(time_point::max())) next = first->end;
+    for (auto const& l : lines_)
+        if (!l.runs && l.queue.runnable()) next = std::min(next, l.queue.head_ready());
+    if (next == time_point::max()) return;
     if (wake_up_->waits.load(std::memory_order_acquire)) {
-        if (wake_up_->at <= first->end) return;
+        if (wake_up_->at <= next) return;
         if (!wake_up_->cancel()) return; // it rings, and the device is polled after
         wake_up_->self = nullptr;
     }
-    wake_up_->at = first->end;
+    wake_up_->at = next;
     wake_up_->self = wake_up_;
     wake_up_->waits.store(true, std::memory_order_relaxed);
-    wake_up_->set(first->end);
+    wake_up_->set(next);
 }
 
 } // namespace plait::sim

@@ -38,6 +38,9 @@ struct sim_options {
 
     std::string name = "simulated device"; ///< for people
     cost_function cost;                    ///< of every operation but collectives; empty: they take no time
+    /// How long the gpu's thread is busy with each operation, wait or collective that it puts on a stream: it is there
+    /// that much later, and the next one after it. So a host that is slow to issue costs time, unless it runs ahead.
+    duration issue{};
     /// Whether operations compute what they are. Without, memory stays as it is: for time alone.
     bool compute = true;
 };
@@ -48,7 +51,7 @@ struct sim_options {
 /// operations (host::put) and the collectives of a host group, whose link says how long they are under way.
 ///
 /// The times of operations do not depend on when the host looks: one that follows another begins when that ends. Only
-/// what the host puts on a stream, and collectives, begin when the host is there.
+/// what the host puts on a stream, and collectives, begin when the host is there (sim_options::issue).
 class sim_device final : public device {
 public:
     /// `memory_limit`: the most bytes that allocate() hands out. Goes before `home`.
@@ -81,7 +84,7 @@ private:
     line* next_to_end(time_point horizon) noexcept;
     void end(line& l) noexcept;
     void settle(time_point at, bool host_is_there) noexcept;
-    void wake_at_next_end() noexcept;
+    void wake_at_next() noexcept;
 
     runtime& home_;
     host::mapped_memory memory_;
@@ -89,6 +92,7 @@ private:
     std::shared_ptr<host::compute_pool> worker_; ///< the gpu's own thread
     std::shared_ptr<host::doorbell> bell_ = std::make_shared<host::doorbell>();
     std::array<line, stream_roles> lines_{line(bell_), line(bell_), line(bell_), line(bell_), line(bell_)};
+    host::issue_times issue_times_;
     std::shared_ptr<wake_up> wake_up_;
 };
 

@@ -3,6 +3,7 @@
 #include <plait/actors/error.hpp>
 #include <plait/actors/scope.hpp>
 #include <plait/actors/simulation.hpp>
+#include <plait/actors/when_all.hpp>
 #include <plait/streams/host/host_group.hpp>
 #include <plait/streams/weave.hpp>
 #include <plait/tests/support/co_test.hpp>
@@ -75,6 +76,60 @@ ticket put(stream& on, duration takes, std::vector<int>& to, int value)
 }
 
 } // namespace
+
+TEST_CASE("a host that is busy with each operation puts the next one later, and costs nothing where it runs ahead")
+{
+    simulation all(punctual());
+    auto how = by_bytes_each();
+    how.issue = 10us;
+    std::vector<int> done;
+    std::vector<duration> ends;
+    auto body = [&](test_gpu& g) -> task<> {
+        auto& d = g.driven();
+        auto& compute = d.stream_of(stream_role::compute);
+        auto& urgent = d.stream_of(stream_role::urgent);
+        auto const begin = all.now();
+        auto const ended = [&](ticket t) -> task<> {
+            co_await t;
+            ends.push_back(all.now() - begin);
+        };
+        put(compute, 100us, done, 1);                // there at 10, until 110
+        auto second = put(compute, 5us, done, 2);    // there at 20, until 115
+        auto beside = put(urgent, 1us, done, 3);     // there at 30, until 31
+        urgent.wait(second);                         // there at 40
+        auto after = put(urgent, 1us, done, 4);      // there at 50, until 116
+        auto short_one = put(compute, 1us, done, 5); // there at 60, until 116
+        for (auto t : {beside, second, after, short_one})
+            co_await ended(t);
+        // The host was busy until 60, and it is 116.
+        co_await ended(put(compute, 1us, done, 6)); // there at 126
+    };
+    all.run(on_sim_gpu(all.home(), body, how));
+    CHECK(done == std::vector{3, 1, 2, 4, 5, 6});
+    CHECK(ends == std::vector<duration>{31us, 115us, 116us, 116us, 127us});
+}
+
+TEST_CASE("a collective begins when the last host has put it")
+{
+    simulation all(punctual());
+    auto const run_member = [&](std::shared_ptr<communicator> member, duration issue) -> task<> {
+        auto how = by_bytes_each();
+        how.issue = issue;
+        auto body = [member](test_gpu& g) -> task<> {
+            float value = 1;
+            collective_call call;
+            call.in = call.out = &value;
+            call.count = 1;
+            co_await member->put(g.driven().stream_of(stream_role::communication), call);
+            CHECK(value == 2);
+        };
+        co_await on_sim_gpu(all.home(), body, how);
+    };
+    auto members = host::make_host_group(all.home(), 2);
+    std::shared_ptr<communicator> quick = std::move(members[0]), slow = std::move(members[1]);
+    all.run(when_all(run_member(std::move(quick), 1us), run_member(std::move(slow), 70us)));
+    CHECK(all.now() - time_point() == 70us);
+}
 
 TEST_CASE("operations of one stream take their time one after the other, those of two side by side")
 {
