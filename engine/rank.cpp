@@ -1,5 +1,8 @@
+#include <algorithm>
 #include <array>
+#include <utility>
 
+#include <plait/actors/error.hpp>
 #include <plait/engine/rank.hpp>
 #include <plait/model/kv_layers.hpp>
 #include <plait/model/quantise.hpp>
@@ -61,12 +64,30 @@ struct rank::frame {
         /// Of the rows that are scored, in order; of this rank's of each slice where there are several.
         std::vector<float> scores, my_scores;
         std::vector<float> hidden;
+        ticket known;                      ///< what was drawn is there, on the last stage
+        std::vector<std::int32_t> arrived; ///< and on the first
 
         drawn const& everybodys() const noexcept { return all.tokens.empty() ? mine : all; }
     };
     std::vector<lane> lanes;
     ticket_set after; ///< what all lanes follow
+    ticket_set sent;  ///< of the tokens from the last stage to the first
+    bool noted = false;
+    std::vector<std::shared_ptr<frame>> sources; ///< whose tokens this step notes, on the first stage
+
+    bool under_way() const noexcept { return !std::ranges::all_of(sent.tickets(), &ticket::over); }
+    bool draws_for(std::int32_t slot) const noexcept
+    {
+        return std::ranges::find(batch.draws, slot, &draw_row::slot) != batch.draws.end();
+    }
 };
+
+rank::~rank()
+{
+    // What is under way between stages points into frames: nothing of it runs when they go.
+    if (std::ranges::any_of(handed_, &frame::under_way))
+        dev().abort(std::make_exception_ptr(error(errc::closed, "the device's rank has gone")));
+}
 
 /// What comes before all lanes: new sequences take their slots, shared pages are copied, and rows get their tokens.
 void rank::prepare_step(flow& f, frame& step)
@@ -80,9 +101,53 @@ void rank::prepare_step(flow& f, frame& step)
     for (std::size_t g = 0; g < batch.groups.size(); ++g)
         if (!batch.groups[g].copies.empty() && !layers_of_group_[g].empty())
             ops_->copy_pages(f, {layers_of_group_[g], batch.groups[g].copies});
-    if (decoder_->part().first())
-        ops_->gather_tokens(f, {batch.tokens.data(), static_cast<std::int64_t>(batch.tokens.size()), sampler_->newest(),
-                                step.tokens.data()});
+    if (!decoder_->part().first()) return;
+    if (stages() > 1) take_tokens(f, step);
+    ops_->gather_tokens(f, {batch.tokens.data(), static_cast<std::int64_t>(batch.tokens.size()), sampler_->newest(),
+                            step.tokens.data()});
+}
+
+/// Of the steps whose tokens come from the last stage, those up to the newest that this one computes with are noted.
+/// Tokens of later steps are not waited for.
+void rank::take_tokens(flow& f, frame& step)
+{
+    std::size_t needed = 0;
+    for (auto const token : step.batch.tokens)
+        for (auto i = handed_.size(); token < 0 && i > needed; --i)
+            if (handed_[i - 1]->draws_for(-1 - token)) needed = i;
+    for (std::size_t i = 0; i < needed; ++i) {
+        auto& from = *handed_[i];
+        if (std::exchange(from.noted, true)) continue;
+        step.sources.push_back(handed_[i]);
+        for (auto t : from.sent.tickets())
+            f.follow(t);
+        for (std::size_t lane = 0; lane < from.lanes.size(); ++lane) {
+            auto const& rows = from.batch.passes[lane].draws;
+            if (rows.count > 0)
+                sampler_->note(f, std::span(from.batch.draws).subspan(rows.first, rows.count),
+                               from.lanes[lane].arrived.data());
+        }
+    }
+}
+
+/// The last stage sends the tokens that it has drawn to the first, which computes with them when the host has not heard
+/// of them yet.
+task<> rank::hand_over(flow& f, frame& step)
+{
+    auto const& part = decoder_->part();
+    for (std::size_t lane = 0; lane < step.lanes.size(); ++lane) {
+        auto& l = step.lanes[lane];
+        auto const count = static_cast<std::int64_t>(step.batch.passes[lane].draws.count);
+        if (count == 0) continue;
+        if (part.last()) {
+            f.follow(l.known);
+            co_await f.send(element_kind::i32, l.everybodys().tokens.data(), count, 0);
+        } else {
+            l.arrived.resize(static_cast<std::size_t>(count));
+            co_await f.receive(element_kind::i32, l.arrived.data(), count, part.stages - 1);
+        }
+        step.sent.add(f.last());
+    }
 }
 
 task<> rank::issue(flow& f, frame& step, std::size_t lane, std::size_t space)
@@ -154,6 +219,7 @@ task<> rank::draw(flow& f, frame& step, std::size_t lane, std::size_t space, flo
                                   static_cast<std::int64_t>(l.mine.top.size() * sizeof(token_logprob)));
     }
     sampler_->note(f, draws, l.everybodys().tokens.data());
+    l.known = f.last();
 }
 
 /// As many rows at a time as there is room for logits, each rank those that it has the logits of; then all hear of all.
@@ -207,8 +273,9 @@ step_result rank::result_of(frame const& step)
     return out;
 }
 
-task<> rank::put_on_streams(frame& step)
+task<> rank::put_on_streams(std::shared_ptr<frame> held)
 {
+    auto& step = *held;
     auto const& batch = step.batch;
     step.tokens.resize(batch.tokens.size());
     step.lanes.resize(batch.passes.size());
@@ -237,18 +304,29 @@ task<> rank::put_on_streams(frame& step)
     for (auto role : {stream_role::urgent, stream_role::compute})
         computed_.add(driven().stream_of(role).last());
     std::move(issued).value();
+    if (!hands_over() || batch.draws.empty()) co_return;
+    handed_.push_back(held);
+    weave messages(driven(), 1, {nullptr, member_.stages.get()});
+    co_await messages.run(hand_over(messages[0], step));
+    while (handed_.size() > stages() && !handed_.front()->under_way())
+        handed_.pop_front();
 }
 
 task<step_result> rank::run(step_batch batch)
 {
-    frame step;
+    auto const held = std::make_shared<frame>();
+    auto& step = *held;
     step.batch = std::move(batch);
     auto turn = co_await issuing_.acquire();
-    auto issued = co_await as_result(put_on_streams(step));
-    // Whatever was put, also where not all was: it points into this frame.
+    auto issued = co_await as_result(put_on_streams(held));
+    // Whatever was put, also where not all was: it points into this frame. Messages that go from the last stage to the
+    // first have a stream for themselves, and keep theirs.
     std::array<ticket, stream_roles> ends;
-    for (std::size_t role = 0; role < stream_roles; ++role)
-        ends[role] = driven().stream_of(static_cast<stream_role>(role)).last();
+    for (std::size_t i = 0; i < stream_roles; ++i) {
+        auto const role = static_cast<stream_role>(i);
+        auto const messages = decoder_->part().first() ? stream_role::copy_in : stream_role::copy_out;
+        if (!hands_over() || role != messages) ends[i] = driven().stream_of(role).last();
+    }
     turn.release();
     auto failure = issued.failure();
     if (failure) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -49,6 +50,7 @@ public:
         , member_(std::move(member))
     {
     }
+    ~rank();
 
     /// Opens the file and allocates everything. Throws what opening a model throws, and error(errc::out_of_memory).
     void prepare(rank_options const& options);
@@ -57,7 +59,9 @@ public:
     task<double> load_next();
 
     /// Runs a step and returns its tokens. Several calls may be in flight; each is put on the streams whole before the
-    /// next begins, in the order of the calls, so that all ranks issue the same.
+    /// next begins, in the order of the calls, so that all ranks issue the same. Where there are stages, a row may
+    /// stand for a token (step_batch::tokens) that was drawn so many steps before, or earlier: the last stage sends
+    /// them to the first, and no call waits for that.
     task<step_result> run(step_batch batch);
 
     /// Gives up what is in flight: the device fails with `why`, and so does every run().
@@ -67,8 +71,12 @@ private:
     /// What a step's operations point to; it stays until their tickets have passed.
     struct frame;
     struct drawn;
-    task<> put_on_streams(frame& step);
+    task<> put_on_streams(std::shared_ptr<frame> held);
     void prepare_step(flow& f, frame& step);
+    void take_tokens(flow& f, frame& step);
+    task<> hand_over(flow& f, frame& step);
+    bool hands_over() const { return stages() > 1 && (decoder_->part().first() || decoder_->part().last()); }
+    std::size_t stages() const { return static_cast<std::size_t>(decoder_->part().stages); }
     task<> issue(flow& f, frame& step, std::size_t lane, std::size_t space);
     task<> draw(flow& f, frame& step, std::size_t lane, std::size_t space, float* logits);
     task<> score(flow& f, frame& step, std::size_t lane, std::size_t space);
@@ -78,6 +86,8 @@ private:
     std::size_t next_space_ = 0; ///< the decoder's, in turn
     ticket_set computed_;        ///< the end of the last step, but for what its lanes send to other stages
     semaphore issuing_{1};       ///< whose step is being put on the streams
+    /// The last steps whose tokens go from the last stage to the first, and those of which they are still under way.
+    std::deque<std::shared_ptr<frame>> handed_;
     std::unique_ptr<ops> ops_;
     std::unique_ptr<sampler> sampler_;
     std::optional<model_files> files_; ///< while loading

@@ -105,7 +105,8 @@ sequence_view scheduler::view(sequence const& s) const
 
 bool scheduler::waits_for_token(sequence const& s) const noexcept
 {
-    return options_.stages > 1 && s.ahead > 0;
+    auto const next = built_ + 1;
+    return options_.stages > 1 && s.ahead > 0 && next - s.newest_step < options_.stages;
 }
 
 snapshot scheduler::look(time_point now)
@@ -215,6 +216,7 @@ bool scheduler::preempt(step_plan const& plan)
 issued_step scheduler::build(step_plan const& plan)
 {
     issued_step step;
+    ++built_;
     step.batch.groups.resize(pools_.size());
     for (auto& group : step.batch.groups)
         group.first.push_back(0);
@@ -266,6 +268,7 @@ void scheduler::join(issued_step& step, std::shared_ptr<sequence> const& s, std:
         all.insert(all.end(), copies[g].begin(), copies[g].end());
     }
     ++s->in_flight;
+    s->newest_step = built_;
     step.members.push_back(s);
 }
 
@@ -338,6 +341,7 @@ void scheduler::add_draws(issued_step& step, std::shared_ptr<sequence> const& s)
         sibling->tokens = s->tokens;
         sibling->computed = s->computed;
         sibling->in_flight = 1;
+        sibling->newest_step = s->newest_step;
         sibling->pages = s->pages.fork();
         sibling->slots = {s->slots[static_cast<std::size_t>(choice)]};
         sibling->running = true;

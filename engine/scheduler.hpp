@@ -26,8 +26,9 @@ struct scheduler_options {
     std::int64_t slots = 0;       ///< sequences that run at once
     std::int64_t step_tokens = 0; ///< tokens that a step may compute
     admission admit = admission::overcommit;
-    /// Stages of a pipeline. With more than one a sequence that waits for its token takes part in no step, since that
-    /// would hold up the first stage, and those that run are spread over as many steps.
+    /// Stages of a pipeline. With more than one the sequences that run are spread over as many steps, and one that
+    /// waits for its token takes part in the step that comes so many after its last: when the first stage is done with
+    /// those between them, the last one is done with that. Earlier it would hold up the first stage.
     std::int64_t stages = 1;
     std::int64_t lanes = 1;                  ///< that a step may have
     std::shared_ptr<cost_model const> costs; ///< what policies see of it; may be null
@@ -128,6 +129,7 @@ private:
     std::vector<std::shared_ptr<sequence>> leaving_; // over, but used by steps in flight
     std::vector<sequence_view> views_;
     sequence_id next_id_ = 1;
+    std::int64_t built_ = 0; ///< steps
     std::int64_t preemptions_ = 0;
     std::vector<std::shared_ptr<sequence>> victims_;
 };

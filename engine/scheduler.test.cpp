@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <memory>
 #include <random>
 #include <set>
@@ -28,6 +29,7 @@ public:
         , pages_(8 + below(20))
         , slots_(1 + below(4))
         , step_tokens_(5 + below(60))
+        , stages_(1 + below(3))
         , books_(options(admit), std::move(rule))
     {
     }
@@ -44,7 +46,7 @@ public:
         }
         // Everybody reads: then everybody gets to the end.
         for (int i = 0; !books_.sequences().empty(); ++i) {
-            if (i == 20000) FAIL("no end");
+            if (i == 100000) FAIL("no end");
             for (auto const& s : books_.sequences())
                 s->parked = false;
             auto const idle = in_flight_.empty();
@@ -66,6 +68,7 @@ private:
         out.step_tokens = step_tokens_;
         out.admit = admit;
         out.prefix = prefix_;
+        out.stages = stages_;
         return out;
     }
 
@@ -83,13 +86,14 @@ private:
     /// True when a step was issued.
     bool advance()
     {
-        if (in_flight_.size() == 2 || (!in_flight_.empty() && below(2) == 0)) retire();
+        if (std::ssize(in_flight_) == stages_ + 1 || (!in_flight_.empty() && below(2) == 0)) retire();
         auto step = books_.next({});
         if (!step) {
             if (!in_flight_.empty()) retire();
             return false;
         }
         check_prefixes(step->batch);
+        check_tokens(step->batch);
         in_flight_.push_back(std::move(*step));
         return true;
     }
@@ -102,6 +106,16 @@ private:
             if (chunk.first_position == 0) CHECK(chunk.rows >= chunk.prefix);
             if (chunk.first_position > 0) CHECK(chunk.first_position >= chunk.prefix);
         }
+    }
+
+    /// A token that is not known yet was drawn so many steps before as there are stages.
+    void check_tokens(step_batch const& batch)
+    {
+        ++issued_;
+        for (auto const token : batch.tokens)
+            if (token < 0) CHECK(issued_ - drawn_[-1 - token] >= stages_);
+        for (auto const& row : batch.draws)
+            drawn_[row.slot] = issued_;
     }
 
     void retire()
@@ -119,6 +133,9 @@ private:
     std::int64_t pages_;
     std::int64_t slots_;
     std::int64_t step_tokens_;
+    std::int64_t stages_;
+    std::int64_t issued_ = 0;
+    std::map<std::int32_t, std::int64_t> drawn_; ///< the newest step that drew a token of a slot
     scheduler books_;
     std::deque<issued_step> in_flight_;
 };

@@ -54,6 +54,7 @@ struct sequence {
     std::int64_t computed = 0;        ///< tokens whose keys and values the issued steps write
     std::int64_t ahead = 0;           ///< tokens that steps in flight will sample
     std::int32_t in_flight = 0;       ///< steps
+    std::int64_t newest_step = 0;     ///< that it takes part in, by the scheduler's count
     sequence_pages pages;
     std::vector<std::int32_t> slots; ///< this one's; until the prompt is computed those of all choices
     std::int64_t reserved = 0;       ///< pages set aside, with admission::reserve

@@ -107,6 +107,24 @@ TEST_CASE("the chunks of a prompt fill a pipeline: of its time only stages - 1 c
         }
 }
 
+TEST_CASE(
+    "the first stage has its tokens from the last one, not from the host: a host that is slow to issue costs nothing")
+{
+    constexpr std::int64_t tokens = 100;
+    for (std::int64_t stages : {2, 3}) {
+        CAPTURE(stages);
+        tiny_file model(a_layer_each(static_cast<std::uint32_t>(stages)));
+        std::vector<request> const requests(static_cast<std::size_t>(stages), prompt_of(1, tokens));
+        auto options = staged(model.path(), static_cast<std::int32_t>(stages), {});
+        options.simulated->each.issue = 20us; // a step is two dozen operations: half of a stage's time
+        auto const found = run_all(options, requests);
+        // What the host does for the first step, and until all of the requests have come, nothing hides.
+        auto const ideal = (stages * tokens + stages - 1) * stage_time;
+        CHECK(ratio(found.takes, ideal) <= 1.05);
+        CHECK(found.answers == run_all(staged(model.path(), 1, {}), requests).answers);
+    }
+}
+
 TEST_CASE("as many sequences as stages keep every stage of a pipeline busy")
 {
     constexpr std::int64_t stages = 4, tokens = 120;
