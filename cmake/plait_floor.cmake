@@ -8,7 +8,7 @@ include_guard(GLOBAL)
 #   LINKS are what the floor's headers need, PRIVATE_LINKS only its sources.
 #   A file under a folder called avx2/ or avx512/ is compiled for that instruction set, and only it; such files must
 #   be reached through run-time dispatch. Folders called cuda/ are built by their own rules.
-#   Every `*.fuzz.cpp` is a libFuzzer program of its own (PLAIT_FUZZ).
+#   Every `*.fuzz.cpp` is a program of its own: a fuzzer with PLAIT_FUZZ, a test of its seeds otherwise.
 function(plait_floor name)
     cmake_parse_arguments(PARSE_ARGV 1 floor "" "" "LINKS;PRIVATE_LINKS;TEST_LINKS")
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.cpp)
@@ -38,7 +38,7 @@ function(plait_floor name)
     if(PLAIT_TESTS AND tests)
         plait_tests(${name} SOURCES ${tests} LINKS plait_${name} ${floor_PRIVATE_LINKS} ${floor_TEST_LINKS})
     endif()
-    if(PLAIT_TESTS AND PLAIT_FUZZ)
+    if(PLAIT_TESTS)
         foreach(fuzzer IN LISTS fuzzers)
             plait_fuzzer(${name} ${fuzzer} LINKS plait_${name})
         endforeach()
