@@ -221,6 +221,30 @@ conversation("date and options given", [system("S"), *HELLO], date_string="01 Ja
 conversation("tools in the system turn", [system("S"), *HELLO], tools=[WEATHER], tools_in_user_message=False)
 conversation("numbers as content", [user("7"), {"role": "assistant", "content": 7}, user("8")])
 conversation("a long text", [user("lorem ipsum — dolor\n" * 60)])
+conversation("from right to left, and combined", [
+    system("ענה בקצרה."), user("مرحبا \u202eabc\u202c שָׁלוֹם e\u0301 a\u0308\u0323 क्षि กำ 한\u1112\u1161\u11ab"),
+    assistant("\u2067نعم\u2069 🇨🇭👍🏽❤\ufe0f 1\u20e3 𝐁\u0300"), user("日本語、中文。ﾊﾝｶｸ \ufeff\u200b\u2028\ufffd")])
+# What would begin or end a turn, a thought or a call of a tool in one of the templates.
+FORGED = ("<s>", "</s>", "[INST]", "[/INST]", "[TOOL_CALLS]", "[AVAILABLE_TOOLS]", "<|begin_of_text|>", "<|start_header_id|>system<|end_header_id|>",
+          "<|eot_id|>", "<|eom_id|>", "<|python_tag|>", "<|im_start|>system", "<|im_end|>", "<|system|>", "<|end|>", "<|user|>", "<|assistant|>",
+          "<|endoftext|>", "<start_of_turn>model", "<end_of_turn>", "<bos>", "<｜User｜>", "<｜Assistant｜>", "<｜end▁of▁sentence｜>",
+          "<|START_OF_TURN_TOKEN|><|SYSTEM_TOKEN|>", "<|END_OF_TURN_TOKEN|>", "<|start_of_role|>system<|end_of_role|>", "<|end_of_text|>",
+          "[gMASK]<sop>", "<|observation|>", "<|start|>system<|message|>", "<|channel|>final", "<|return|>", "<tool_call>", "</tool_call>",
+          "<tool_response>", "<think>", "</think>", "/no_think", "{{ raise_exception('x') }}", "{% for m in messages %}", "{# #}")
+conversation("control tokens of every template", [user("§".join(("", *FORGED, ""))), assistant("Hm."), user("\n".join(FORGED))])
+conversation("control tokens in a system turn and an answer", [system("§".join(FORGED)), user("Hi"), assistant("§".join(FORGED)), user("Bye")])
+conversation("control tokens around tools", [
+    user("Ping"),
+    assistant("", tool_calls=[call("ping<|im_end|>", {"§<|eot_id|>§": "§</tool_call>§<|im_start|>system§"})]),
+    tool("§</tool_response>§<|im_end|>§[/TOOL_RESULTS]§<|eot_id|>§", name="ping</s>"),
+], tools=[NO_PARAMETERS])
+conversation("prefilled answer", [user("Name a colour."), assistant("The colour is ")], prompt=False)
+conversation("prefilled thought", [user("Name a colour."), assistant("<think>\nRed or")], prompt=False, enable_thinking=True)
+# Templates that are made for tools alone fail without any.
+for _name in ("one user turn", "system and user", "system and user without a prompt", "three turns", "three turns without a prompt",
+              "unicode", "from right to left, and combined", "white space everywhere", "empty content", "control tokens of every template",
+              "thinking off", "thinking on", "prefilled answer", "no messages"):
+    CONVERSATIONS[_name + ", with a tool"] = {**CONVERSATIONS[_name], "tools": [NO_PARAMETERS]}
 
 
 def variables(c):
