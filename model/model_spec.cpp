@@ -1,5 +1,7 @@
 #include <plait/model/model_spec.hpp>
 
+#include <plait/model/families/limits.hpp>
+
 #include <cmath>
 #include <cstdio>
 
@@ -82,9 +84,6 @@ std::string text(layer_spec const& layer)
 
 // The largest size of one dimension. Products of two of them stay exact in 64 bits.
 constexpr std::int64_t max_size = std::int64_t{1} << 31;
-// F32 holds every position below this exactly, and RoPE multiplies positions in F32.
-constexpr std::int64_t max_context = std::int64_t{1} << 24;
-constexpr std::int64_t most_experts = 4096;
 
 class checker {
 public:
@@ -157,7 +156,7 @@ private:
     void experts(std::string const& field, ffn_spec const& ffn) const
     {
         auto const& e = ffn.experts;
-        size(field, e.count, most_experts);
+        size(field, e.count, max_experts);
         size(field + " used", e.used, e.count);
         size(field + " hidden", e.hidden);
         positive(field + " scale", e.scale);

@@ -55,10 +55,10 @@ described_model describe_cohere2_hf(hf_directory const& folder)
 {
     hf_header const header(folder);
     auto model = describe_cohere_hf(folder);
-    auto const pattern = header.size_or("sliding_window_pattern", 4);
+    auto const windows = header.windowed(model.spec.layers.size(), header.size_or("sliding_window_pattern", 4));
     for (std::size_t i = 0; i < model.spec.layers.size(); ++i) {
         auto& attention = model.spec.layers[i].attention;
-        if (header.windowed(i, !ends_interval(i, pattern)))
+        if (windows[i])
             attention.window = header.size("sliding_window");
         else
             attention.rope = {};

@@ -127,9 +127,9 @@ described_model describe_gemma3_hf(hf_directory const& folder)
     scale_embedding(model);
     scale_scores(header, model);
     read_caps(header, model);
-    auto const pattern = header.size_or("sliding_window_pattern", 6);
+    auto const windows = header.windowed(model.spec.layers.size(), header.size_or("sliding_window_pattern", 6));
     for (std::size_t i = 0; i < model.spec.layers.size(); ++i) {
-        if (!header.windowed(i, !ends_interval(i, pattern))) continue;
+        if (!windows[i]) continue;
         auto& attention = model.spec.layers[i].attention;
         attention.window = header.size("sliding_window");
         // One entry for each kind of layer, or a base beside the one that is scaled.

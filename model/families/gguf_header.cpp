@@ -131,6 +131,10 @@ attention_spec gguf_header::attention(std::int64_t width, std::int64_t heads, st
             fail(heads_key, std::to_string(heads) + " heads do not divide the width " + std::to_string(width));
         attention.head_dim = width / heads;
     }
+    if (attention.head_dim > max_head_dim)
+        fail(has("attention.key_length") ? "attention.key_length" : heads_key,
+             "heads of " + std::to_string(attention.head_dim) + "; at most " + std::to_string(max_head_dim) +
+                 " are computed");
     if (attention.query_width() > max_dimension)
         fail(heads_key, std::to_string(heads) + " heads of " + std::to_string(attention.head_dim) + " are wider than " +
                             std::to_string(max_dimension));
@@ -225,7 +229,7 @@ experts_spec gguf_header::experts(family_layout const& how, std::int64_t hidden)
     experts_spec e;
     if (file_.u32(key("expert_count"), 0) == 0) return e;
     if (!how.scoring) fail("expert_count", "mixtures of experts are not computed", errc::unsupported);
-    e.count = size("expert_count");
+    e.count = checked("expert_count", file_.u32(key("expert_count")), max_experts);
     e.used = size("expert_used_count");
     e.hidden = size_or("expert_feed_forward_length", hidden);
     e.scoring = *how.scoring;
@@ -392,6 +396,7 @@ described_model gguf_header::describe(family_layout const& how, gguf_names const
                                 std::to_string(file_.tensors().size()) + " tensors");
     std::string_view const ahead_key = "nextn_predict_layers";
     std::size_t const ahead = file_.u32(key(ahead_key), 0);
+    if (ahead != 0) checked(ahead_key, static_cast<std::int64_t>(ahead), max_layers_ahead);
     if (ahead >= blocks)
         fail(ahead_key, std::to_string(ahead) + " of " + std::to_string(blocks) + " layers guess ahead");
     auto const layers = blocks - ahead;

@@ -148,15 +148,30 @@ void hf_header::neutral(std::string_view field, bool value) const
     if (config().boolean(field, value) != value) fail(field, "changes the computation", errc::unsupported);
 }
 
-bool hf_header::windowed(std::size_t i, bool otherwise) const
+std::vector<bool> hf_header::windowed(std::size_t layers, std::function<bool(std::size_t)> const& otherwise) const
 {
-    if (!config().has("layer_types")) return otherwise;
+    std::vector<bool> out(layers);
+    if (!config().has("layer_types")) {
+        for (std::size_t i = 0; i < layers; ++i)
+            out[i] = otherwise(i);
+        return out;
+    }
     auto const types = config().strings("layer_types");
-    if (i >= types.size()) fail("layer_types", "has " + std::to_string(types.size()) + " entries");
-    if (types[i] == "sliding_attention") return true;
-    if (types[i] == "full_attention") return false;
-    fail("layer_types", quote(types[i]) + " is not computed; full_attention and sliding_attention are",
-         errc::unsupported);
+    if (types.size() < layers)
+        fail("layer_types",
+             "has " + std::to_string(types.size()) + " entries for " + std::to_string(layers) + " layers");
+    for (std::size_t i = 0; i < layers; ++i) {
+        out[i] = types[i] == "sliding_attention";
+        if (!out[i] && types[i] != "full_attention")
+            fail("layer_types", quote(types[i]) + " is not computed; full_attention and sliding_attention are",
+                 errc::unsupported);
+    }
+    return out;
+}
+
+std::vector<bool> hf_header::windowed(std::size_t layers, std::int64_t interval) const
+{
+    return windowed(layers, [interval](std::size_t i) { return !ends_interval(i, interval); });
 }
 
 void hf_header::set_windows(described_model& model) const
@@ -167,8 +182,9 @@ void hf_header::set_windows(described_model& model) const
 
 void hf_header::set_windows(described_model& model, std::function<bool(std::size_t)> const& otherwise) const
 {
-    for (std::size_t i = 0; i < model.spec.layers.size(); ++i)
-        if (windowed(i, otherwise(i))) model.spec.layers[i].attention.window = size("sliding_window");
+    auto const windows = windowed(model.spec.layers.size(), otherwise);
+    for (std::size_t i = 0; i < windows.size(); ++i)
+        if (windows[i]) model.spec.layers[i].attention.window = size("sliding_window");
 }
 
 void hf_header::set_windows(described_model& model, std::int64_t interval) const
@@ -234,6 +250,10 @@ attention_spec hf_header::attention(std::int64_t width, family_layout const& how
     if (!config().has(names.head_dim) && width % attention.heads != 0)
         fail(names.heads, heads + " do not divide the width " + std::to_string(width));
     attention.head_dim = size_or(names.head_dim, width / attention.heads);
+    if (attention.head_dim > max_head_dim)
+        fail(config().has(names.head_dim) ? names.head_dim : names.heads,
+             "heads of " + std::to_string(attention.head_dim) + "; at most " + std::to_string(max_head_dim) +
+                 " are computed");
     if (attention.query_width() > max_dimension)
         fail(names.head_dim, heads + " of " + std::to_string(attention.head_dim) + " are too wide");
     attention.scale = 1.0f / std::sqrt(static_cast<float>(attention.head_dim));
@@ -447,7 +467,7 @@ experts_spec hf_header::experts(family_layout const& how, hf_names const& names)
 {
     experts_spec e;
     if (!how.scoring) return e;
-    e.count = size(experts_field());
+    e.count = size_of(config(), experts_field(), max_experts);
     e.used = size("num_experts_per_tok");
     e.hidden = size(names.expert_hidden);
     e.scoring = *how.scoring;
@@ -461,21 +481,27 @@ experts_spec hf_header::experts(family_layout const& how, hf_names const& names)
     return e;
 }
 
-bool hf_header::sparse(std::size_t layer) const
+/// Which layers have a mixture in place of a dense network.
+std::vector<bool> hf_header::sparse(std::size_t layers) const
 {
-    auto const i = static_cast<std::int64_t>(layer);
-    if (i < config().integer("first_k_dense_replace", 0)) return false;
-    if (config().has("mlp_only_layers"))
-        if (auto const dense = config().integers("mlp_only_layers"); std::ranges::find(dense, i) != dense.end())
-            return false;
-    return (i + 1) % size_or("decoder_sparse_step", 1) == 0;
+    std::vector<bool> out(layers);
+    auto const first = config().integer("first_k_dense_replace", 0);
+    auto const step = size_or("decoder_sparse_step", 1);
+    for (std::size_t i = 0; i < layers; ++i) {
+        auto const layer = static_cast<std::int64_t>(i);
+        out[i] = layer >= first && (layer + 1) % step == 0;
+    }
+    if (!config().has("mlp_only_layers")) return out;
+    for (auto const dense : config().integers("mlp_only_layers"))
+        if (dense >= 0 && static_cast<std::size_t>(dense) < layers) out[static_cast<std::size_t>(dense)] = false;
+    return out;
 }
 
 void hf_header::leave_out_layers_ahead(described_model& model, hf_names const& names) const
 {
     std::string_view const field = "num_nextn_predict_layers";
     if (config().integer(field, 0) == 0) return;
-    auto const ahead = static_cast<std::size_t>(size_of(config(), field, 64));
+    auto const ahead = static_cast<std::size_t>(size_of(config(), field, max_layers_ahead));
     for (auto i = model.spec.layers.size(); i < model.spec.layers.size() + ahead; ++i) {
         std::string const start = std::string(names.prefix) + std::string(names.layer) + std::to_string(i) + ".";
         for (auto const& tensor : folder_.tensors())
@@ -532,9 +558,10 @@ described_model hf_header::describe(family_layout const& how, hf_names const& na
     layer.ffn.activation = activation(how, names);
     layer.ffn.gated = how.gated;
     auto const mixture = experts(how, names);
+    auto const mixed = mixture.count > 0 ? sparse(layers) : std::vector<bool>(layers);
     for (std::size_t i = 0; i < layers; ++i) {
         auto own = layer;
-        if (mixture.count > 0 && sparse(i))
+        if (mixed[i])
             own.ffn.experts = mixture;
         else
             own.ffn.hidden = size_or(names.hidden, 4 * spec.width);

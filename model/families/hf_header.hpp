@@ -8,6 +8,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace plait {
 
@@ -88,8 +89,10 @@ public:
     /// rope_parameters has an entry for each kind of layer, `kind` is the one to read.
     rope_spec rope(family_layout const& how, std::int64_t head_dim, std::string_view kind = "full_attention") const;
 
-    /// Whether layer `i` has a window, as layer_types says, or else as the caller knows.
-    bool windowed(std::size_t i, bool otherwise) const;
+    /// Which of `layers` layers have a window, as layer_types says, or else as the caller knows.
+    std::vector<bool> windowed(std::size_t layers, std::function<bool(std::size_t)> const& otherwise) const;
+    /// The same, otherwise of all but the last of each `interval`.
+    std::vector<bool> windowed(std::size_t layers, std::int64_t interval) const;
     /// Gives every layer the window of sliding_window, where it is there.
     void set_windows(described_model& model) const;
     /// Gives the layers that layer_types or else `otherwise` names the window of sliding_window.
@@ -114,7 +117,7 @@ private:
     attention_spec attention(std::int64_t width, family_layout const& how, hf_names const& names) const;
     experts_spec experts(family_layout const& how, hf_names const& names) const;
     std::string_view experts_field() const;
-    bool sparse(std::size_t layer) const;
+    std::vector<bool> sparse(std::size_t layers) const;
     void leave_out_layers_ahead(described_model& model, hf_names const& names) const;
     void name_output(described_model& model, hf_names const& names) const;
 

@@ -209,6 +209,55 @@ TEST_CASE("every way to stretch the rotation is read from either field")
               .magnitude == 1.0f);
 }
 
+TEST_CASE("a list of the layers' kinds that does not fit them is refused")
+{
+    small_llama files;
+    files.fields["architectures"] = R"(["Qwen2ForCausalLM"])";
+    files.fields["model_type"] = R"("qwen2")";
+    for (char const* which : {"q", "k", "v"})
+        files.tensors["model.layers.0.self_attn." + std::string(which) + "_proj.bias"] = {*which == 'q' ? 8u : 4u};
+    files.fields["use_sliding_window"] = "true";
+    files.fields["sliding_window"] = "16";
+    auto const window = [&](std::string const& types) {
+        files.fields["layer_types"] = types;
+        return files.describe().spec.layers[0].attention.window;
+    };
+    CHECK(window(R"(["sliding_attention"])") == 16);
+    CHECK(window(R"(["full_attention", "sliding_attention"])") == 0);
+    files.check_refused("layer_types", "[]", errc::bad_file, {"'layer_types': has 0 entries for 1 layers"});
+    files.check_refused("layer_types", "\"full_attention\"", errc::bad_file, {"'layer_types': is a string"});
+    files.check_refused("layer_types", R"(["linear_attention"])", errc::unsupported,
+                        {"'layer_types': 'linear_attention' is not computed"});
+    files.fields["layer_types"] = R"(["sliding_attention"])";
+    files.check_refused("sliding_window", "0", errc::bad_file, {"'sliding_window': 0 is not between 1 and"});
+    files.check_refused("sliding_window", "-5", errc::bad_file, {"'sliding_window': -5"});
+}
+
+TEST_CASE("a mixture that a config only claims is refused by the field or the tensor that is missing")
+{
+    small_llama files;
+    files.fields["architectures"] = R"(["MixtralForCausalLM"])";
+    files.fields["model_type"] = R"("mixtral")";
+    files.fields["num_local_experts"] = "4";
+    files.fields["num_experts_per_tok"] = "2";
+    auto const refused = [&](std::string const& field, std::string const& value,
+                             std::initializer_list<char const*> parts) {
+        small_llama changed;
+        changed.fields = files.fields;
+        changed.tensors = files.tensors;
+        changed.fields[field] = value;
+        CAPTURE(field);
+        CAPTURE(value);
+        changed.check_refused(errc::bad_file, parts);
+    };
+    refused("num_local_experts", "4097", {"'num_local_experts': 4097 is not between 1 and 4096"});
+    refused("num_local_experts", "0", {"'num_local_experts': 0"});
+    refused("num_local_experts", "-1", {"'num_local_experts': -1"});
+    refused("num_local_experts", "4", {"tensor '", "missing"});
+    refused("num_experts_per_tok", "0", {"'num_experts_per_tok': 0"});
+    refused("num_experts_per_tok", "null", {"'num_experts_per_tok': missing"});
+}
+
 TEST_CASE("a config that makes no sense is refused by the name of the field")
 {
     small_llama const files;
@@ -234,7 +283,10 @@ TEST_CASE("a config that makes no sense is refused by the name of the field")
     refused("num_hidden_layers", "2", {"tensor 'model.layers.1."});
     refused("num_key_value_heads", "3", {"'num_key_value_heads': 3 KV heads do not divide the 2 heads"});
     refused("num_key_value_heads", "0", {"'num_key_value_heads': 0"});
-    refused("head_dim", "1073741824", {"'head_dim'", "too wide"});
+    refused("head_dim", "1073741824", {"'head_dim': heads of 1073741824; at most 4096"});
+    refused("hidden_size", "1048576", {"'num_attention_heads': heads of 524288; at most 4096"});
+    refused("rms_norm_eps", "1e-300", {"layer 0 norm epsilon: 0 is not a positive finite number"});
+    refused("rope_theta", "1e300", {"layer 0 rope base: inf is not a positive finite number"});
     refused("head_dim", "5", {"'partial_rotary_factor': 5 is not an even number"});
     refused("rms_norm_eps", "NaN", {"'rms_norm_eps'", "not a positive finite number"});
     refused("rms_norm_eps", "1.0", {"'rms_norm_eps'", "not below 1"});
@@ -250,6 +302,9 @@ TEST_CASE("a config that makes no sense is refused by the name of the field")
     files.check_refused("rope_scaling", R"({"type": "dynamic", "factor": 2.0})", errc::unsupported,
                         {"'rope_scaling.type': 'dynamic' scaling is not computed"});
     files.check_refused("hidden_act", "\"mish\"", errc::unsupported, {"'hidden_act': 'mish'"});
+    small_llama wide;
+    wide.fields["num_attention_heads"] = "1048576";
+    wide.check_refused("head_dim", "4096", errc::bad_file, {"'head_dim': 1048576 heads of 4096 are too wide"});
     small_llama stray;
     stray.tensors["model.layers.0.extra_norm.weight"] = {8};
     stray.check_refused(errc::bad_file, {"tensor 'model.layers.0.extra_norm.weight'", "a norm"});

@@ -246,7 +246,14 @@ TEST_CASE("hyper-parameters that make no sense are refused by key")
     bad(set("llama.attention.head_count_kv", 3u), "'llama.attention.head_count_kv': 3 KV heads do not divide the 4");
     bad(set("llama.attention.head_count_kv", 8u), "'llama.attention.head_count_kv': 8 KV heads are more than the 4");
     bad(set("llama.attention.key_length", 0u), "'llama.attention.key_length': 0");
-    bad(set("llama.attention.key_length", 1u << 29), "are wider than");
+    bad(set("llama.attention.key_length", 1u << 29), "'llama.attention.key_length': heads of 536870912; at most 4096");
+    bad(set("llama.embedding_length", 1u << 20), "'llama.attention.head_count': heads of 262144; at most 4096");
+    bad(
+        [](file& f) {
+            f.set("llama.attention.head_count", 1u << 19);
+            f.set("llama.attention.key_length", 4096u);
+        },
+        "'llama.attention.head_count': 524288 heads of 4096 are wider than");
     bad(set("llama.attention.layer_norm_rms_epsilon", not_a_number), "rms_epsilon': nan");
     bad(set("llama.attention.layer_norm_rms_epsilon", infinity), "rms_epsilon': inf");
     bad(set("llama.attention.layer_norm_rms_epsilon", 0.0f), "rms_epsilon': 0");
@@ -269,6 +276,35 @@ TEST_CASE("hyper-parameters that make no sense are refused by key")
         "'tokenizer.ggml.tokens': 319 tokens");
 }
 
+TEST_CASE("a stretched rotation that makes no sense is refused by key, before its factors are made")
+{
+    using file = gguf_writer;
+    auto const yarn = [](char const* key, auto value) {
+        return [=](file& f) {
+            f.set("llama.rope.scaling.type", "yarn");
+            f.set("llama.rope.scaling.factor", 4.0f);
+            f.set(key, value);
+        };
+    };
+    CHECK_NOTHROW([&] {
+        file good = test::tiny_model();
+        yarn("llama.rope.scaling.original_context_length", 64u)(good);
+        described(good);
+    }());
+    for (float const value : {not_a_number, infinity, -infinity, 0.0f, -1.0f}) {
+        CAPTURE(value);
+        bad(yarn("llama.rope.scaling.factor", value), "'llama.rope.scaling.factor': ");
+        bad(yarn("llama.rope.scaling.yarn_beta_fast", value), "'llama.rope.scaling.yarn_beta_fast': ");
+        bad(yarn("llama.rope.scaling.yarn_beta_slow", value), "'llama.rope.scaling.yarn_beta_slow': ");
+        bad(yarn("llama.rope.scaling.attn_factor", value), "'llama.rope.scaling.attn_factor': ");
+        bad(yarn("llama.rope.freq_base", value), "'llama.rope.freq_base': ");
+    }
+    bad(yarn("llama.rope.scaling.original_context_length", 0u), "'llama.rope.scaling.original_context_length': 0");
+    // A head of half a billion would have gigabytes of factors.
+    bad(yarn("llama.attention.key_length", 1u << 29), "'llama.attention.key_length': heads of 536870912");
+    bad(yarn("llama.rope.freq_base", 1e308), "'llama.rope.freq_base': inf");
+}
+
 TEST_CASE("a mixture that the header only claims is refused by the key or the tensor that is missing")
 {
     using file = gguf_writer;
@@ -283,11 +319,14 @@ TEST_CASE("a mixture that the header only claims is refused by the key or the te
     bad([](file& f) { f.set("llama.expert_count", 8u); }, "'llama.expert_used_count'");
     bad(mixture(8, 2, 0), "tensor 'blk.0.ffn_gate_inp.weight'");
     bad(mixture(4294967295u, 2, 0), "'llama.expert_count': 4294967295 is not between 1 and");
-    bad(mixture(1000000, 2, 8), "'llama.expert_count': 1000000 experts, but 'blk.0.ffn_gate_inp.weight' has 8 rows");
+    bad(mixture(4097, 2, 4097), "'llama.expert_count': 4097 is not between 1 and 4096");
+    bad(mixture(1000, 2, 8), "'llama.expert_count': 1000 experts, but 'blk.0.ffn_gate_inp.weight' has 8 rows");
     bad(mixture(8, 9, 8), "experts used: 9 is not between 1 and 8");
     bad(mixture(8, 2, 8), "tensor 'blk.0.ffn_gate_exps.weight': missing");
     bad([](file& f) { f.set("llama.nextn_predict_layers", 2u); },
         "'llama.nextn_predict_layers': 2 of 2 layers guess ahead");
+    bad([](file& f) { f.set("llama.nextn_predict_layers", 65u); },
+        "'llama.nextn_predict_layers': 65 is not between 1 and 64");
 }
 
 TEST_CASE("features that would change the computation are refused as unsupported")

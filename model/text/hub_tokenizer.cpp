@@ -26,7 +26,9 @@ std::string read_file(fs::path const& path)
     std::error_code failure;
     auto const size = fs::file_size(path, failure);
     if (failure) throw error(errc::io, path.string() + ": " + failure.message());
-    if (size > largest_file) throw error(errc::unsupported, path.string() + ": " + std::to_string(size) + " bytes");
+    if (size > largest_file)
+        throw error(errc::unsupported, path.string() + ": " + std::to_string(size) + " bytes; at most " +
+                                           std::to_string(largest_file) + " are read");
     std::ifstream in(path, std::ios::binary);
     std::string out(static_cast<std::size_t>(size), '\0');
     if (!in.read(out.data(), static_cast<std::streamsize>(out.size()))) {

@@ -277,6 +277,24 @@ TEST_CASE("a directory without a tokenizer is not found")
     CHECK_THROWS_AS(read_tokenizer(d.path()), error);
 }
 
+TEST_CASE("a tokenizer's file that is longer than any is refused before it is read")
+{
+    for (char const* name : {"tokenizer.json", "tokenizer.model", "tokenizer_config.json"}) {
+        CAPTURE(name);
+        folder const d;
+        d.write(name, "{}");
+        std::filesystem::resize_file(d.path() / name, (std::uintmax_t{512} << 20) + 1);
+        try {
+            read_tokenizer(d.path());
+            FAIL("accepted");
+        } catch (error const& e) {
+            CHECK(e.condition() == errc::unsupported);
+            CHECK(mentions(e.what(), name));
+            CHECK(mentions(e.what(), "536870913 bytes; at most 536870912 are read"));
+        }
+    }
+}
+
 TEST_CASE("ChatGLM2 and 3 put their markers behind the pieces of the model and before the text")
 {
     folder const d;

@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -371,6 +372,72 @@ TEST_CASE("a vocabulary that contradicts itself is refused with the field's name
     CHECK(mentions(refusal(v), "add_eos_token"));
 }
 
+TEST_CASE("merges that lead back to each other's pieces come to an end")
+{
+    vocabulary_builder b;
+    b.merge("a", "b");
+    b.merge("b", "a");
+    b.merge("ab", "a");
+    b.merge("b", "ab");
+    b.merge("ab", "ab");
+    b.merge("ba", "ba");
+    auto v = b.value();
+    for (auto const* other : {"a ba", "ba b", "aba b", "a bab", "bab a", "b aba"})
+        v.merges.emplace_back(other);
+    // Given again, the other way round: an earlier rule counts, and every rule makes a longer piece than its parts.
+    auto const again = v.merges;
+    v.merges.insert(v.merges.end(), again.rbegin(), again.rend());
+    tokenizer const t(v);
+    for (std::size_t const length : {1u, 2u, 3u, 7u, 8u, 100u, 5000u}) {
+        std::string text;
+        while (text.size() < length)
+            text += text.size() % 2 == 0 ? 'a' : 'b';
+        auto const got = t.encode(text);
+        CHECK(t.decode(got) == text);
+        CHECK(got.size() <= length / 4 + 2);
+    }
+}
+
+TEST_CASE("pieces of a SentencePiece vocabulary in a GGUF file that make no sense are refused by their place")
+{
+    vocabulary good;
+    good.model = "llama";
+    good.tokens = {"<unk>", "<s>", "</s>", "<0x20>", "<0xFF>", "\u2581", "a", "b", "ab"};
+    good.types = {2, 3, 3, 6, 6, 1, 1, 1, 1};
+    good.scores.assign(good.tokens.size(), -1.0f);
+    CHECK(tokenizer(good).encode("ab").size() > 1);
+
+    auto v = good;
+    for (auto const* name : {"<0x100>", "<0x-1>", "<0xG0>", "<0x0>", "0x41", "", "<0x41", "<0X41>", "<0x 1>"}) {
+        v.tokens[3] = name;
+        CHECK(mentions(refusal(v), "tokens[3]: a byte token that is none of <0x00> to <0xFF>"));
+    }
+    v = good;
+    v.scores.pop_back();
+    CHECK(mentions(refusal(v), "scores: 8 entries for 9 tokens"));
+    v.scores.assign(10, -1.0f);
+    CHECK(mentions(refusal(v), "scores: 10 entries for 9 tokens"));
+    v.scores.clear();
+    CHECK(mentions(refusal(v), "scores: 0 entries for 9 tokens"));
+    v = good;
+    for (float const value : {std::nanf(""), HUGE_VALF, -HUGE_VALF}) {
+        v.scores[6] = value;
+        CHECK(mentions(refusal(v), "scores[6]: not a finite number"));
+    }
+    v = good;
+    v.types.push_back(1);
+    CHECK(mentions(refusal(v), "token_type: 10 entries for 9 tokens"));
+    v = good;
+    v.tokens[7] = "a";
+    CHECK(mentions(refusal(v), "tokens[7]: the same text as tokenizer.ggml.tokens[6]"));
+    v = good;
+    v.tokens[8] = "a\xED\xA0\x80";
+    CHECK(mentions(refusal(v), "tokens[8]: not UTF-8"));
+    v = good;
+    v.tokens[8] = std::string(5000, 'a');
+    CHECK(mentions(refusal(v, errc::unsupported), "tokens[8]: a piece of 5000 bytes"));
+}
+
 TEST_CASE("an algorithm or a rule that is not known is unsupported, by name")
 {
     auto v = small_vocabulary();
@@ -459,9 +526,31 @@ TEST_CASE("a vocabulary is read from a file's metadata")
         CHECK(e.condition() == errc::bad_file);
         CHECK(mentions(e.what(), "bos_token_id"));
     }
-    file.erase("tokenizer.ggml.tokens");
-    image = file.bytes();
-    CHECK_THROWS_AS(read_vocabulary(gguf_file::parse(image)), error);
+    auto const says = [](test::gguf_writer const& changed) -> std::string {
+        auto const bytes = changed.bytes();
+        try {
+            read_vocabulary(gguf_file::parse(bytes));
+        } catch (error const& e) {
+            CHECK(e.condition() == errc::bad_file);
+            return e.what();
+        }
+        return "accepted";
+    };
+    file.set("tokenizer.ggml.bos_token_id", std::int32_t{-1});
+    CHECK(mentions(says(file), "key 'tokenizer.ggml.bos_token_id': is negative"));
+    file.erase("tokenizer.ggml.bos_token_id");
+    for (std::string const key : {"tokenizer.ggml.model", "tokenizer.ggml.tokens"}) {
+        auto changed = file;
+        changed.erase(key);
+        CHECK(mentions(says(changed), "key '" + key + "': missing"));
+        changed.set(key, std::int32_t{7});
+        CHECK(mentions(says(changed), "key '" + key + "': is i32, expected"));
+    }
+    for (std::string const key : {"tokenizer.ggml.merges", "tokenizer.ggml.token_type", "tokenizer.ggml.scores"}) {
+        auto changed = file;
+        changed.set(key, "x");
+        CHECK(mentions(says(changed), "key '" + key + "': is string, expected an array of"));
+    }
 }
 
 TEST_CASE("published vocabularies give the published ids")
