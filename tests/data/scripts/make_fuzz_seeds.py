@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
-"""Makes the seeds of two fuzzers: tests/data/fuzz/text/vocabulary and tests/data/fuzz/families/hf_config.
+"""Makes seeds of the fuzzers text/vocabulary, families/hf_config and files/gguf.
 
     make_fuzz_seeds.py FAMILIES_DIR FUZZ_DIR
 
-FAMILIES_DIR is tests/data/families. A seed of vocabulary is a GGUF file of metadata alone, one for each
-tokenizer.ggml.model; one of hf_config is a config.json, a zero byte and the header of model.safetensors. Needs nothing.
+FAMILIES_DIR is tests/data/families, FUZZ_DIR tests/data/fuzz. A seed of vocabulary is a GGUF file of metadata alone,
+one for each tokenizer.ggml.model; one of hf_config is a config.json, a zero byte and the header of model.safetensors;
+one of gguf is a family's file with the fewest layers, without its vocabulary, and zeros for matrices. Needs gguf.
 """
 import json
 import pathlib
 import struct
 import sys
 
+import numpy
+from gguf import GGMLQuantizationType, GGUFReader, GGUFWriter
+
+GGUF_FAMILIES = ["cohere2", "gemma3", "glm4_moe", "gpt2", "gpt_oss_mxfp4", "granite", "llama_yarn", "phi3", "qwen3"]
 FAMILIES = ["cohere2", "deepseek_v3", "gemma3", "glm4", "gpt2", "gpt_oss_mxfp4", "gptneox", "llama3",
             "llama_yarn", "mixtral", "phi3", "qwen3"]
 U32, F32, BOOL, STRING, ARRAY = 4, 6, 7, 8, 9
@@ -78,12 +83,46 @@ def configs(families):
         yield name, json.dumps(config, separators=(",", ":")).encode() + b"\0" + weights[8:8 + length].rstrip(b" ")
 
 
+def write_gguf_seed(source, path):
+    reader = GGUFReader(source)
+    fields = {f.name: f for f in reader.fields.values() if not f.name.startswith(("GGUF.", "tokenizer."))}
+    family = fields.pop("general.architecture").contents()
+    dense = fields.get(family + ".leading_dense_block_count")
+    layers = 1 if dense is None else dense.contents() + 1
+    fields.pop(family + ".nextn_predict_layers", None)
+    blocks = fields[family + ".block_count"].contents()
+    writer = GGUFWriter(path, family)
+    for name, field in fields.items():
+        value = field.contents()
+        if name == family + ".block_count":
+            value = layers
+        elif isinstance(value, list) and len(value) == blocks:
+            value = value[:layers]
+        writer.add_key_value(name, value, field.types[0], field.types[-1] if isinstance(value, list) else None)
+    for tensor in reader.tensors:
+        part = tensor.name.split(".")
+        if part[0] == "blk" and int(part[1]) >= layers:
+            continue
+        shape = [int(n) for n in reversed(tensor.shape)]
+        if len(shape) == 1 or tensor.tensor_type == GGMLQuantizationType.F32:
+            writer.add_tensor(tensor.name, tensor.data)
+        else:  # blocks of 32 in 18 bytes
+            zeros = numpy.zeros([*shape[:-1], shape[-1] // 32 * 18], numpy.uint8)
+            writer.add_tensor(tensor.name, zeros, raw_dtype=GGMLQuantizationType.Q4_0)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
 def main():
     families, out = (pathlib.Path(p) for p in sys.argv[1:3])
     for folder, seeds in (("text/vocabulary", vocabularies()), ("families/hf_config", configs(families))):
         (out / folder).mkdir(parents=True, exist_ok=True)
         for name, content in seeds:
             (out / folder / name).write_bytes(content)
+    for name in GGUF_FAMILIES:
+        write_gguf_seed(families / name / "model.gguf", out / "files" / "gguf" / (name + ".gguf"))
 
 
 if __name__ == "__main__":
