@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <random>
 
 #include <plait/actors/runtime.hpp>
@@ -194,7 +195,7 @@ CO_TEST_CASE("a bad parameter fails its own request and names itself")
     tiny_file model;
     auto running = co_await open(rt, tiny_engine(model.path()));
     struct wrong {
-        char const* name;
+        char const* name; ///< and what of the error's text tells it from others of the same parameter
         std::function<void(request&)> make;
     };
     std::vector<wrong> const all = {
@@ -207,15 +208,36 @@ CO_TEST_CASE("a bad parameter fails its own request and names itself")
         {"repetition_penalty", [](request& r) { r.sampling.repetition_penalty = 0; }},
         {"presence_penalty", [](request& r) { r.sampling.presence_penalty = 3; }},
         {"frequency_penalty", [](request& r) { r.sampling.frequency_penalty = -3; }},
-        {"logit_bias", [](request& r) { r.sampling.logit_bias = {{999999, 1.0f}}; }},
-        {"choices", [](request& r) { r.choices = 0; }},
-        {"max_tokens", [](request& r) { r.max_tokens = -1; }},
-        {"stop", [](request& r) { r.stop = {""}; }},
-        {"stop_tokens", [](request& r) { r.stop_tokens = {-1}; }},
-        {"logprobs", [](request& r) { r.logprobs = 21; }},
+        {"temperature: inf", [](request& r) { r.sampling.temperature = HUGE_VALF; }},
+        {"top_p: nan", [](request& r) { r.sampling.top_p = std::nanf(""); }},
+        {"min_p: nan", [](request& r) { r.sampling.min_p = std::nanf(""); }},
+        {"repetition_penalty: nan", [](request& r) { r.sampling.repetition_penalty = std::nanf(""); }},
+        {"presence_penalty: nan", [](request& r) { r.sampling.presence_penalty = std::nanf(""); }},
+        {"frequency_penalty: nan", [](request& r) { r.sampling.frequency_penalty = std::nanf(""); }},
+        {"logit_bias: token 999999", [](request& r) { r.sampling.logit_bias = {{999999, 1.0f}}; }},
+        {"logit_bias: token -1", [](request& r) { r.sampling.logit_bias = {{-1, 1.0f}}; }},
+        {"logit_bias: nan", [](request& r) { r.sampling.logit_bias = {{1, std::nanf("")}}; }},
+        {"logit_bias: -101", [](request& r) { r.sampling.logit_bias = {{1, -101.0f}}; }},
+        {"logit_bias: 100000 entries", [](request& r) { r.sampling.logit_bias.assign(100'000, {1, 1.0f}); }},
+        {"choices: 0", [](request& r) { r.choices = 0; }},
+        {"choices: 65", [](request& r) { r.choices = 65; }},
+        {"max_tokens: -1", [](request& r) { r.max_tokens = -1; }},
+        {"stop[0]: empty", [](request& r) { r.stop = {""}; }},
+        {"stop[1]: not UTF-8", [](request& r) { r.stop = {"a", "\xff"}; }},
+        {"stop: more than 64", [](request& r) { r.stop.assign(65, "a"); }},
+        {"stop: a string of 4097 bytes", [](request& r) { r.stop = {std::string(4097, 'a')}; }},
+        {"stop_tokens: token -1", [](request& r) { r.stop_tokens = {-1}; }},
+        {"stop_tokens: token 999999", [](request& r) { r.stop_tokens = {999999}; }},
+        {"stop_tokens: 100000 entries", [](request& r) { r.stop_tokens.assign(100'000, 1); }},
+        {"logprobs: 21", [](request& r) { r.logprobs = 21; }},
+        {"logprobs: -1", [](request& r) { r.logprobs = -1; }},
         {"timeout", [](request& r) { r.timeout = duration::zero(); }},
-        {"tokens", [](request& r) { r.tokens = {1, 2, 999999}; }},
+        {"timeout", [](request& r) { r.timeout = duration(-1); }},
+        {"tokens: 999999", [](request& r) { r.tokens = {1, 2, 999999}; }},
+        {"tokens: -1", [](request& r) { r.tokens = {1, -1}; }},
         {"prompt", [](request& r) { r.text.clear(); }},
+        {"messages[0].content: not valid UTF-8", [](request& r) { r.messages = {{"user", "\xc3"}}; }},
+        {"messages[1].role: not valid UTF-8", [](request& r) { r.messages = {{"user", "a"}, {"\xff", "b"}}; }},
     };
     for (auto const& one : all) {
         CAPTURE(one.name);

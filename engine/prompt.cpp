@@ -1,5 +1,6 @@
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include <plait/actors/error.hpp>
 #include <plait/engine/prompt.hpp>
@@ -11,6 +12,7 @@ namespace {
 constexpr std::int32_t most_choices = 64;
 constexpr std::int32_t most_logprobs = 20;
 constexpr std::size_t most_stops = 64;
+constexpr std::size_t longest_stop = 4096; // bytes; as much of an answer may be held back
 
 [[noreturn]] void refuse(std::string const& what)
 {
@@ -68,10 +70,21 @@ std::shared_ptr<sequence_request> check_request(request const& what, std::int64_
     if (what.choices < 1 || what.choices > most_choices) refuse("choices: " + std::to_string(what.choices));
     if (what.max_tokens < 0) refuse("max_tokens: " + std::to_string(what.max_tokens));
     if (what.stop.size() > most_stops) refuse("stop: more than " + std::to_string(most_stops) + " strings");
+    for (auto const& stop : what.stop)
+        if (stop.size() > longest_stop)
+            refuse("stop: a string of " + std::to_string(stop.size()) + " bytes; at most " +
+                   std::to_string(longest_stop) + " are looked for");
     if (what.logprobs && (*what.logprobs < 0 || *what.logprobs > most_logprobs))
         refuse("logprobs: " + std::to_string(*what.logprobs) + " is not between 0 and " +
                std::to_string(most_logprobs));
     if (what.timeout && *what.timeout <= duration::zero()) refuse("timeout: not positive");
+
+    auto const most_tokens = static_cast<std::size_t>(model.spec.vocabulary);
+    for (auto const& [name, size] :
+         {std::pair{"logit_bias", s.logit_bias.size()}, std::pair{"stop_tokens", what.stop_tokens.size()}})
+        if (size > most_tokens)
+            refuse(std::string(name) + ": " + std::to_string(size) + " entries for a vocabulary of " +
+                   std::to_string(most_tokens));
 
     auto out = std::make_shared<sequence_request>();
     for (auto [id, bias] : s.logit_bias) {

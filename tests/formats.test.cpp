@@ -209,6 +209,28 @@ CO_TEST_CASE("a plan of weights that are quantised while loading is smaller, and
     co_return;
 }
 
+CO_TEST_CASE("a tokenizer of more tokens than the embedding has is refused with both numbers")
+{
+    temporary_folder folder;
+    for (char const* name : {"config.json", "model.safetensors"})
+        std::filesystem::copy(family_folder("llama") / name, folder.path());
+    std::filesystem::copy(test_data("tokenizer/kinds/llama3/tokenizer.json"), folder.path());
+    engine_options options;
+    options.model = folder.path();
+    options.context = 64;
+    options.sequences = 1;
+    auto outcome = co_await as_result(open(rt, options));
+    CHECK(outcome.error() == errc::bad_file);
+    std::string text;
+    try {
+        static_cast<void>(std::move(outcome).value());
+    } catch (error const& failure) {
+        text = failure.what();
+    }
+    CAPTURE(text);
+    CHECK(text.find("tokenizer: 560 tokens, but the embedding has 96") != std::string::npos);
+}
+
 CO_TEST_CASE("a file that changes while its weights are loaded is an error, not a model")
 {
     temporary_folder folder;
