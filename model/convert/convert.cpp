@@ -36,6 +36,8 @@ std::optional<std::uint32_t> file_type(ggml_type type)
         return 7;
     case ggml_type::bf16:
         return 32;
+    case ggml_type::mxfp4:
+        return 38;
     default:
         return std::nullopt;
     }
@@ -124,30 +126,39 @@ private:
         }
     }
 
-    /// Columns of the tensor become rows. A band of them is read at a time.
+    /// Columns of the tensor become rows. A band of them is read at a time, with the few between them that are not
+    /// asked for.
     template<class Take>
     void transposed(planned_tensor::part const& part, stored_tensor const& tensor, weight_format format, Take take)
     {
         auto const stored_cols = tensor.cols();
         auto const value = host::file_row_bytes(format, 1);
         auto const band = std::max<std::int64_t>(1, piece_values / cols_);
-        std::vector<float> column(static_cast<std::size_t>(band));
+        std::vector<float> column;
+        std::vector<std::int64_t> places; // of the rows, from the first one's column
+        places.reserve(static_cast<std::size_t>(std::min(band, part.rows)));
         for (std::int64_t r = 0; r < part.rows;) {
             auto const first = part.from.stored(part.source(r));
-            std::int64_t count = 1;
-            while (count < band && r + count < part.rows && part.from.stored(part.source(r + count)) == first + count)
-                ++count;
-            values_.resize(static_cast<std::size_t>(count * cols_));
-            buffer_.resize(static_cast<std::size_t>(count) * value);
+            std::int64_t length = 0;
+            places.clear();
+            for (; r < part.rows && static_cast<std::int64_t>(places.size()) < band; ++r) {
+                auto const place = part.from.stored(part.source(r)) - first;
+                if (place < 0 || place >= 2 * band) break;
+                places.push_back(place);
+                length = std::max(length, place + 1);
+            }
+            values_.resize(places.size() * static_cast<std::size_t>(cols_));
+            buffer_.resize(static_cast<std::size_t>(length) * value);
+            column.resize(static_cast<std::size_t>(length));
             for (std::int64_t c = 0; c < cols_; ++c) {
-                files_.read(tensor, static_cast<std::uint64_t>(c * stored_cols + first) * value, buffer_);
-                codec_.decode(format, count, 1, buffer_.data(), column.data());
-                for (std::int64_t i = 0; i < count; ++i)
-                    values_[static_cast<std::size_t>(i * cols_ + c)] =
-                        column[static_cast<std::size_t>(i)] + part.from.plus;
+                auto const row = part.from.first_input + c;
+                files_.read(tensor, static_cast<std::uint64_t>(row * stored_cols + first) * value, buffer_);
+                codec_.decode(format, length, 1, buffer_.data(), column.data());
+                for (std::size_t i = 0; i < places.size(); ++i)
+                    values_[i * static_cast<std::size_t>(cols_) + static_cast<std::size_t>(c)] =
+                        column[static_cast<std::size_t>(places[i])] + part.from.plus;
             }
             take(std::span<float const>(values_));
-            r += count;
         }
     }
 
@@ -243,10 +254,6 @@ converted convert(std::filesystem::path const& in, std::filesystem::path const& 
         set_vocabulary(plan.keys,
                        vocabulary_of(read_tokenizer(files.hf()->folder()), model.spec.vocabulary, files.source()));
     if (options.name) plan.keys.set("general.name", *options.name);
-    auto const type = options.type ? *options.type : files.tensors().tensor(model.tensors.token_embedding.name).type;
-    if (auto const number = file_type(type); number && (options.type || files.gguf() == nullptr))
-        plan.keys.set("general.file_type", *number);
-
     std::vector<gguf_tensor> table;
     table.reserve(plan.tensors.size());
     converted done;
@@ -255,6 +262,12 @@ converted convert(std::filesystem::path const& in, std::filesystem::path const& 
         done.bytes += table.back().bytes();
         ++done.tensors;
     }
+    auto const embedding = files.tensors().tensor(model.tensors.token_embedding.name).type;
+    auto type = options.type.value_or(embedding);
+    // A mixture is called by its experts' type.
+    if (std::ranges::find(table, ggml_type::mxfp4, &gguf_tensor::type) != table.end()) type = ggml_type::mxfp4;
+    if (auto const number = file_type(type); number && (options.type || files.gguf() == nullptr))
+        plan.keys.set("general.file_type", *number);
     gguf_writer writer(out, plan.keys, table);
     std::uint64_t written = 0;
     for (std::size_t i = 0; i < table.size(); ++i) {

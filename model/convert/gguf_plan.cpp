@@ -24,6 +24,10 @@ struct gguf_form {
     bool logit_scale = false;     ///< is a key
     bool logit_divisor = false;   ///< the same key, what logits are divided by
     bool parallel = false;        ///< is a key
+    std::string_view ffn_norm = "ffn_norm";
+    bool expert_size = false;        ///< is a key; otherwise experts are as large as a dense network would be
+    bool normalised_experts = false; ///< the weights of the chosen, where no key says
+    bool routing = false;            ///< how experts are chosen and weighted is in keys
 };
 
 constexpr auto pairs = rope_style::pairs;
@@ -50,13 +54,41 @@ constexpr std::array forms{
     gguf_form{.hf_architecture = "Cohere2ForCausalLM", .architecture = "cohere2", .rope = pairs, .logit_scale = true},
     gguf_form{.hf_architecture = "GlmForCausalLM", .architecture = "chatglm", .rope = pairs, .fused_gate_up = true},
     gguf_form{.hf_architecture = "Glm4ForCausalLM", .architecture = "glm4", .rope = pairs, .fused_gate_up = true},
+    gguf_form{.hf_architecture = "ChatGLMModel",
+              .architecture = "chatglm",
+              .rope = pairs,
+              .fused_qkv = true,
+              .fused_gate_up = true},
+    gguf_form{.hf_architecture = "ChatGLMForConditionalGeneration",
+              .architecture = "chatglm",
+              .rope = pairs,
+              .fused_qkv = true,
+              .fused_gate_up = true},
+    gguf_form{.hf_architecture = "MixtralForCausalLM", .architecture = "llama", .rope = pairs},
+    gguf_form{.hf_architecture = "Qwen3MoeForCausalLM",
+              .architecture = "qwen3moe",
+              .expert_size = true,
+              .normalised_experts = true},
+    gguf_form{.hf_architecture = "Glm4MoeForCausalLM",
+              .architecture = "glm4moe",
+              .ffn_norm = "post_attention_norm",
+              .expert_size = true,
+              .routing = true},
+    gguf_form{.hf_architecture = "GptOssForCausalLM",
+              .architecture = "gpt-oss",
+              .ffn_norm = "post_attention_norm",
+              .expert_size = true},
 };
+
+constexpr std::string_view no_architecture = "is not written: llama.cpp has no architecture for it";
 
 gguf_form const& form_of(hf_directory const& folder)
 {
     auto const name = folder.config().strings("architectures").at(0); // described already
     auto const found = std::ranges::find(forms, name, &gguf_form::hf_architecture);
     if (found != forms.end()) return *found;
+    if (name == "OpenAIGPTLMHeadModel")
+        throw error(errc::unsupported, folder.config().where("architectures") + ": GPT-1 " + std::string(no_architecture));
     std::string names;
     for (auto const& form : forms)
         names += (names.empty() ? "" : ", ") + std::string(form.hf_architecture);
@@ -103,13 +135,28 @@ private:
     void refuse_features() const
     {
         auto const& spec = model_.spec;
-        for (auto const& layer : spec.layers) {
-            if (layer.ffn.experts.count > 0) refuse("a mixture of experts");
-            auto const& a = layer.attention;
-            if (a.heads != first().attention.heads || a.kv_heads != first().attention.kv_heads)
-                refuse("a model whose layers differ in heads");
-            if (layer.ffn.hidden != first().ffn.hidden) refuse("a model whose layers differ in hidden features");
-        }
+        if (spec.prefix)
+            throw error(errc::unsupported, folder_.source() + ": ChatGLM-6B " + std::string(no_architecture));
+        auto const dense = leading_dense_layers();
+        for (std::size_t i = dense; i < spec.layers.size(); ++i)
+            if (experts() != nullptr && spec.layers[i].ffn.experts.count == 0)
+                refuse("a dense layer behind a mixture of experts");
+        if (experts() != nullptr && dense > 0 && !form_.routing) refuse("a dense layer in a mixture of experts");
+    }
+
+    /// Of the first layer that has some; null where none has.
+    experts_spec const* experts() const
+    {
+        for (auto const& layer : model_.spec.layers)
+            if (layer.ffn.experts.count > 0) return &layer.ffn.experts;
+        return nullptr;
+    }
+
+    std::size_t leading_dense_layers() const
+    {
+        auto const sparse = [](layer_spec const& layer) { return layer.ffn.experts.count > 0; };
+        auto const& layers = model_.spec.layers;
+        return static_cast<std::size_t>(std::ranges::find_if(layers, sparse) - layers.begin());
     }
 
     void set_keys()
@@ -122,7 +169,7 @@ private:
         set("block_count", static_cast<std::int64_t>(spec.layers.size()));
         set("context_length", spec.context);
         set("embedding_length", spec.width);
-        set("feed_forward_length", first().ffn.hidden);
+        set_hidden();
         set("attention.head_count", a.heads);
         set("attention.head_count_kv", a.kv_heads);
         set("attention.key_length", a.head_dim);
@@ -142,8 +189,45 @@ private:
         if (form_.logit_divisor) set("logit_scale", 1 / spec.logit_scale);
         if (form_.parallel)
             plan_.keys.set(std::string(form_.architecture) + ".use_parallel_residual", first().parallel);
+        set_experts();
         set("vocab_size", spec.vocabulary);
         if (!folder_.chat_template().empty()) plan_.keys.set("tokenizer.chat_template", folder_.chat_template());
+    }
+
+    /// A model of experts alone has this key too; then it says what no network has.
+    void set_hidden()
+    {
+        auto const* const mixture = experts();
+        auto hidden = first().ffn.hidden;
+        if (hidden == 0) hidden = mixture->hidden;
+        if (form_.expert_size && first().ffn.hidden == 0)
+            hidden = folder_.config().integer("intermediate_size", hidden);
+        set("feed_forward_length", hidden);
+    }
+
+    void set_experts()
+    {
+        auto const* const mixture = experts();
+        if (mixture == nullptr) return;
+        set("expert_count", mixture->count);
+        set("expert_used_count", mixture->used);
+        if (form_.expert_size) set("expert_feed_forward_length", mixture->hidden);
+        auto const flag = [&](char const* key, bool value) {
+            plan_.keys.set(std::string(form_.architecture) + "." + key, value);
+        };
+        if (!form_.routing) {
+            bool const by_sum = mixture->scoring == routing::softmax;
+            if (by_sum && mixture->normalised != form_.normalised_experts)
+                flag("expert_weights_norm", mixture->normalised);
+            return;
+        }
+        set("expert_group_count", mixture->groups);
+        set("expert_group_used_count", mixture->groups_used);
+        if (mixture->shared_hidden > 0) set("expert_shared_count", mixture->shared_hidden / mixture->hidden);
+        set("leading_dense_block_count", static_cast<std::int64_t>(leading_dense_layers()));
+        set("expert_gating_func", std::int64_t{2}); // a sigmoid
+        set("expert_weights_scale", mixture->scale);
+        flag("expert_weights_norm", mixture->normalised);
     }
 
     void set_rope()
@@ -279,6 +363,38 @@ private:
             add(std::string(prefix).append(names[i]).append(ending), dims(rows[i]), {parts[i]}, cols == 0);
     }
 
+    /// What all experts have of a kind, one behind the other.
+    void add_stack(std::string const& name, std::vector<ffn_tensors> const& from, tensor_ref ffn_tensors::* which,
+                   std::vector<std::int64_t> dims, std::int64_t rows)
+    {
+        std::vector<planned_tensor::part> parts;
+        parts.reserve(from.size());
+        for (auto const& expert : from)
+            parts.push_back({expert.*which, rows});
+        dims.push_back(static_cast<std::int64_t>(from.size()));
+        bool const vector = dims.size() == 2;
+        add(name, std::move(dims), std::move(parts), vector);
+    }
+
+    void add_mixture(std::string const& prefix, layer_tensors const& at, experts_spec const& e)
+    {
+        auto const width = model_.spec.width;
+        // What chooses is never rounded.
+        add(prefix + "ffn_gate_inp.weight", {width, e.count}, {{at.router, width * e.count}}, true);
+        add_vector(prefix + "ffn_gate_inp.bias", at.router_bias, e.count);
+        add_vector(prefix + "exp_probs_b.bias", at.selection_bias, e.count);
+        add_stack(prefix + "ffn_gate_exps.weight", at.experts, &ffn_tensors::gate, {width, e.hidden}, e.hidden);
+        add_stack(prefix + "ffn_up_exps.weight", at.experts, &ffn_tensors::up, {width, e.hidden}, e.hidden);
+        add_stack(prefix + "ffn_down_exps.weight", at.experts, &ffn_tensors::down, {e.hidden, width}, width);
+        add_stack(prefix + "ffn_gate_exps.bias", at.experts, &ffn_tensors::gate_bias, {e.hidden}, e.hidden);
+        add_stack(prefix + "ffn_up_exps.bias", at.experts, &ffn_tensors::up_bias, {e.hidden}, e.hidden);
+        add_stack(prefix + "ffn_down_exps.bias", at.experts, &ffn_tensors::down_bias, {width}, width);
+        if (e.shared_hidden == 0) return;
+        add_matrix(prefix + "ffn_gate_shexp.weight", at.ffn.gate, width, e.shared_hidden);
+        add_matrix(prefix + "ffn_up_shexp.weight", at.ffn.up, width, e.shared_hidden);
+        add_matrix(prefix + "ffn_down_shexp.weight", at.ffn.down, e.shared_hidden, width);
+    }
+
     void add_network(std::string const& prefix, ffn_tensors const& at, std::int64_t hidden)
     {
         auto const width = model_.spec.width;
@@ -308,9 +424,13 @@ private:
         add_head_norm(prefix + "attn_k_norm", at.key_norm, a, a.kv_heads);
         add_matrix(prefix + "attn_output.weight", at.attention_output, a.query_width(), width);
         add_vector(prefix + "attn_output.bias", at.attention_output_bias, width);
+        add_vector(prefix + "attn_sinks.weight", at.sinks, a.heads);
         add_norm(prefix + "post_attention_norm", at.attention_output_norm, width);
-        add_norm(prefix + "ffn_norm", at.ffn_norm, width);
-        add_network(prefix, at.ffn, layer.ffn.hidden);
+        add_norm(prefix + std::string(form_.ffn_norm), at.ffn_norm, width);
+        if (layer.ffn.experts.count > 0)
+            add_mixture(prefix, at, layer.ffn.experts);
+        else
+            add_network(prefix, at.ffn, layer.ffn.hidden);
         add_norm(prefix + "post_ffw_norm", at.ffn_output_norm, width);
     }
 
