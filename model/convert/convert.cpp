@@ -251,8 +251,8 @@ converted convert(std::filesystem::path const& in, std::filesystem::path const& 
     auto const model = describe(files);
     auto plan = plan_gguf(files, model);
     if (files.hf() != nullptr)
-        set_vocabulary(plan.keys,
-                       vocabulary_of(read_tokenizer(files.hf()->folder()), model.spec.vocabulary, files.source()));
+        set_vocabulary(plan.keys, vocabulary_of(read_tokenizer(files.hf()->folder()), model.spec.vocabulary,
+                                                plan.architecture, files.source()));
     if (options.name) plan.keys.set("general.name", *options.name);
     std::vector<gguf_tensor> table;
     table.reserve(plan.tensors.size());

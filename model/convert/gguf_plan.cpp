@@ -163,6 +163,7 @@ private:
     {
         auto const& spec = model_.spec;
         auto const& a = first().attention;
+        plan_.architecture = form_.architecture;
         plan_.keys.set("general.architecture", form_.architecture);
         plan_.keys.set("general.type", "model");
         plan_.keys.set("general.name", spec.name);
@@ -457,6 +458,7 @@ private:
 gguf_plan plan_of(gguf_file const& file)
 {
     gguf_plan plan;
+    plan.architecture = file.string("general.architecture");
     for (gguf_entry const& entry : file.metadata())
         // The new file is one, laid out in the usual way.
         if (!entry.key.starts_with("split.") && entry.key != "general.alignment") plan.keys.copy(entry);

@@ -35,6 +35,7 @@ struct planned_tensor {
 
 /// A GGUF file that says what a model is: its keys and its tensors, before their types are chosen.
 struct gguf_plan {
+    std::string architecture; ///< as `general.architecture` names it
     gguf_metadata keys;
     std::vector<planned_tensor> tensors;
 };

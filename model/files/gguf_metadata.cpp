@@ -119,6 +119,11 @@ void gguf_metadata::set(std::string_view key, std::span<float const> values)
     set_raw(key, number(gguf_type::array), many(gguf_type::f32, values));
 }
 
+void gguf_metadata::set(std::string_view key, std::span<std::byte const> values)
+{
+    set_raw(key, number(gguf_type::array), many(gguf_type::u8, values));
+}
+
 void gguf_metadata::copy(gguf_entry const& from)
 {
     std::vector<std::byte> value;

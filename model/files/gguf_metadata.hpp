@@ -35,6 +35,7 @@ public:
     void set(std::string_view key, std::span<std::int32_t const> values);
     void set(std::string_view key, std::span<std::uint32_t const> values);
     void set(std::string_view key, std::span<float const> values);
+    void set(std::string_view key, std::span<std::byte const> values); ///< an array of u8
     /// As it lies in another file.
     void copy(gguf_entry const& from);
     void erase(std::string_view key);

@@ -57,6 +57,20 @@ charsmap::charsmap(std::string_view blob, std::string const& field)
     if (!is_utf8(texts_)) refuse("its replacements are not UTF-8");
 }
 
+std::string charsmap::blob() const
+{
+    std::string out;
+    out.reserve(4 * (units_.size() + 1) + texts_.size());
+    auto const put = [&](std::uint32_t value) {
+        for (unsigned shift = 0; shift < 32; shift += 8)
+            out.push_back(static_cast<char>(value >> shift & 0xFF));
+    };
+    put(static_cast<std::uint32_t>(4 * units_.size()));
+    for (auto const unit : units_)
+        put(unit);
+    return out += texts_;
+}
+
 std::optional<charsmap::match> charsmap::find(std::string_view text, bool first) const noexcept
 {
     std::optional<match> found;

@@ -26,6 +26,9 @@ public:
     std::optional<match> longest(std::string_view text) const noexcept { return find(text, false); }
     std::optional<match> shortest(std::string_view text) const noexcept { return find(text, true); }
 
+    /// What it was made of.
+    std::string blob() const;
+
 private:
     std::optional<match> find(std::string_view text, bool first) const noexcept;
 

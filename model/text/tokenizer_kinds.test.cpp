@@ -3,12 +3,12 @@
 #include <plait/model/text/hub_tokenizer.hpp>
 #include <plait/model/text/tokenizer.hpp>
 #include <plait/tests/support/paths.hpp>
+#include <plait/tests/support/tokenizer_kinds.hpp>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -21,41 +21,7 @@ using ids = std::vector<std::int32_t>;
 
 json const& golden()
 {
-    static json const value = json::parse(std::ifstream(test::test_data("tokenizer/kinds/kinds.json")));
-    return value;
-}
-
-/// Steele, Lea and Flood 2014: the numbers that the script makes its texts from.
-class splitmix64 {
-public:
-    explicit splitmix64(std::uint64_t seed)
-        : state_(seed)
-    {
-    }
-    std::uint64_t operator()()
-    {
-        auto z = state_ += 0x9E3779B97F4A7C15u;
-        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-        z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-        return z ^ z >> 31;
-    }
-
-private:
-    std::uint64_t state_;
-};
-
-std::string text(std::uint64_t number, std::vector<std::string> const& without = {})
-{
-    static auto const fragments = golden().at("fragments").get<std::vector<std::string>>();
-    splitmix64 random(number);
-    std::string out;
-    for (auto n = random() % 24; n > 0; --n)
-        out += fragments[random() % fragments.size()];
-    for (auto const& name : without) {
-        for (auto at = out.find(name); at != std::string::npos; at = out.find(name, at))
-            out.erase(at, name.size());
-    }
-    return out;
+    return test::tokenizer_kinds();
 }
 
 class fnv1a {
@@ -85,7 +51,7 @@ std::vector<std::string> block_hashes(tokenizer const& t, encode_options options
     for (std::uint64_t number = 0; number < golden().at("texts").get<std::uint64_t>();) {
         fnv1a found;
         for (auto const end = number + block; number < end; ++number) {
-            auto const tokens = t.encode(text(number, without), options);
+            auto const tokens = t.encode(test::kinds_text(number, without), options);
             found.add(static_cast<std::uint32_t>(tokens.size()));
             for (auto const id : tokens)
                 found.add(static_cast<std::uint32_t>(id));
@@ -97,7 +63,7 @@ std::vector<std::string> block_hashes(tokenizer const& t, encode_options options
 
 tokenizer read(std::string const& kind)
 {
-    return tokenizer(read_tokenizer(test::test_data("tokenizer/kinds/" + kind)));
+    return tokenizer(read_tokenizer(test::tokenizer_kind(kind)));
 }
 
 } // namespace
@@ -114,7 +80,7 @@ TEST_CASE("10,000 texts have the ids that each kind's own library gives")
         encode_options const options{.add_special = expected.at("adds").get<bool>(), .parse_special = parses};
         auto const without = expected.at("without").get<std::vector<std::string>>();
         for (auto const& sample : expected.at("samples")) {
-            auto const written = text(sample[0].get<std::uint64_t>(), without);
+            auto const written = test::kinds_text(sample[0].get<std::uint64_t>(), without);
             CAPTURE(written);
             CHECK(json(t.encode(written, options)) == sample[1]);
         }

@@ -13,6 +13,7 @@ namespace plait {
 namespace {
 
 std::string const prefix = "tokenizer.ggml.";
+std::string const own_prefix = "tokenizer.plait.";
 
 [[noreturn]] void bad(std::string const& field, std::string const& what)
 {
@@ -76,8 +77,12 @@ private:
     void sentencepiece_bpe()
     {
         bool const space = source_.add_space_prefix.value_or(true);
-        if (space) out_.normalizer.emplace_back(normal::prepend{" "});
-        out_.normalizer.emplace_back(normal::replace{.pattern = " ", .with = "\u2581"});
+        if (!source_.space_prefix.empty()) {
+            add_metaspace();
+        } else {
+            if (space) out_.normalizer.emplace_back(normal::prepend{" "});
+            out_.normalizer.emplace_back(normal::replace{.pattern = " ", .with = "\u2581"});
+        }
         out_.model = sentencepiece_bpe_model{.scores = scores()};
         spell_spaces();
         if (space) out_.strip_front = " ";
@@ -92,6 +97,17 @@ private:
         }
     }
 
+    void add_metaspace()
+    {
+        cut::metaspace step;
+        step.split = false;
+        if (source_.space_prefix == "first")
+            step.when = cut::metaspace::prefix::first;
+        else if (source_.space_prefix != "always")
+            throw error(errc::unsupported, own_prefix + "space_prefix: " + quote(source_.space_prefix));
+        out_.cuts.emplace_back(std::move(step));
+    }
+
     void sentencepiece_unigram()
     {
         normal::sentencepiece how;
@@ -103,7 +119,8 @@ private:
         if (how.add_prefix) out_.strip_front = " ";
         out_.normalizer.emplace_back(std::move(how));
         auto const given = scores();
-        out_.model = unigram_model{.scores = std::vector<double>(given.begin(), given.end())};
+        out_.model = unigram_model{.scores = std::vector<double>(given.begin(), given.end()),
+                                   .single_precision = source_.single_precision};
         spell_spaces();
         adds_eos = true;
         eos = known(1, token_type::control);
@@ -204,6 +221,10 @@ vocabulary read_vocabulary(gguf_file const& file)
     flag("add_eos_token", v.add_eos);
     flag("add_space_prefix", v.add_space_prefix);
     flag("remove_extra_whitespaces", v.remove_extra_spaces);
+    if (file.has(own_prefix + "before")) v.before = file.i32s(own_prefix + "before");
+    if (file.has(own_prefix + "after")) v.after = file.i32s(own_prefix + "after");
+    v.space_prefix = file.string(own_prefix + "space_prefix", "");
+    v.single_precision = file.boolean(own_prefix + "single_precision", false);
     return v;
 }
 
@@ -256,6 +277,17 @@ tokenizer_description describe(vocabulary const& source)
     if (source.add_eos == true && !out.eos) bad("add_eos_token", "true without an eos_token_id");
     if (out.bos && source.add_bos.value_or(model.adds_bos)) out.before.push_back(*out.bos);
     if (out.eos && source.add_eos.value_or(model.adds_eos)) out.after.push_back(*out.eos);
+    auto const listed = [&](char const* field, std::optional<std::vector<std::int32_t>> const& ids,
+                            std::vector<std::int64_t>& to) {
+        if (!ids) return;
+        to.assign(ids->begin(), ids->end());
+        for (auto const id : to)
+            if (id < 0 || static_cast<std::uint64_t>(id) >= count)
+                throw error(errc::bad_file, own_prefix + field + ": " + std::to_string(id) +
+                                                " is not in a vocabulary of " + std::to_string(count));
+    };
+    listed("before", source.before, out.before);
+    listed("after", source.after, out.after);
     return out;
 }
 

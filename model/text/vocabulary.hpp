@@ -27,6 +27,12 @@ struct vocabulary {
     std::optional<std::int64_t> end_of_turn, end_of_message, unknown, padding;
     std::optional<bool> add_bos, add_eos; ///< empty: what is usual for `model` and `pre`
     std::optional<bool> add_space_prefix, remove_extra_spaces;
+    // What only plait's own keys can say, which other programs pass over (tokenizer.plait.*):
+    std::optional<std::vector<std::int32_t>> before, after; ///< a text, instead of bos and eos
+    /// Of "llama", where add_space_prefix: "first" puts the space in front of the first part of a text alone, "always"
+    /// of every part; neither where there is one already. Empty: of every part, whatever it begins with.
+    std::string space_prefix;
+    bool single_precision = false; ///< of "t5": unigram_model::single_precision
 };
 
 /// The `tokenizer.ggml.*` entries of a file. Errors: errc::bad_file where one is missing or of the wrong type.
