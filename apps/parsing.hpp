@@ -1,12 +1,14 @@
 #pragma once
 
 #include <plait/apps/parsed_arguments.hpp>
+#include <plait/model/model_overrides.hpp>
 
 #include <CLI/CLI.hpp>
 
 #include <charconv>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -42,6 +44,43 @@ inline CLI::Option* add_trace_option(CLI::App& app, std::string& file)
 {
     return app.add_option("--trace", file, "Writes there what ran when, for Perfetto or chrome://tracing")
         ->type_name("FILE");
+}
+
+/// A finite number above `low`.
+inline CLI::Validator above(int low)
+{
+    auto const range = "above " + std::to_string(low);
+    auto check = [=](std::string& text) -> std::string {
+        auto const value = number<double>(text);
+        return value && *value > low && *value <= std::numeric_limits<float>::max() ? std::string()
+                                                                                   : text + " is not a number " + range;
+    };
+    return CLI::Validator(check, range);
+}
+
+/// The options that say of a model's rotation what its files don't.
+inline void add_model_overrides(CLI::App& app, model_overrides& out, std::string const& group)
+{
+    std::map<std::string, rope_stretch> const kinds{
+        {"none", rope_stretch::none}, {"linear", rope_stretch::linear}, {"yarn", rope_stretch::yarn}};
+    app.add_option("--rope-base", out.rope_base, "Of the rotation of positions; default: the model's, also below")
+        ->type_name("X")
+        ->check(above(1))
+        ->group(group);
+    auto* const scaling = app.add_option("--rope-scaling", out.rope_scaling, "How it is stretched: none, linear, yarn")
+                              ->type_name("KIND")
+                              ->transform(CLI::CheckedTransformer(kinds).description(""))
+                              ->group(group);
+    app.add_option("--rope-factor", out.rope_factor, "By how much; of linear and yarn")
+        ->type_name("X")
+        ->check(above(0))
+        ->needs(scaling)
+        ->group(group);
+    app.add_option("--original-context", out.original_context, "Of yarn: tokens before stretching")
+        ->type_name("N")
+        ->check(whole(1))
+        ->needs(scaling)
+        ->group(group);
 }
 
 /// Parses the arguments, then lets `check` throw a CLI::ValidationError about them. True where they are settings; else

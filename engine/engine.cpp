@@ -78,6 +78,7 @@ layout lay_out(model_files& files, engine_options const& options)
     layout out;
     out.model = describe(files);
     if (options.quantize) quantise(files, out.model, *options.quantize);
+    apply(options.overrides, out.model.spec);
     auto const& spec = out.model.spec;
     out.context = options.context > 0 ? options.context : spec.context;
     if (out.context > spec.context)
@@ -275,6 +276,7 @@ task<engine> open(runtime& home, engine_options options, progress report)
     what.rank.model = options.model;
     what.rank.mode = options.mode;
     what.rank.quantize = options.quantize;
+    what.rank.overrides = options.overrides;
     what.rank.kv = options.kv;
     what.rank.pages = all.memory.pages;
     what.rank.slots = options.sequences;

@@ -13,6 +13,7 @@
 #include <plait/engine/simulated_devices.hpp>
 #include <plait/kernels/host/isa.hpp>
 #include <plait/kernels/paged_kv.hpp>
+#include <plait/model/model_overrides.hpp>
 #include <plait/model/numerics.hpp>
 #include <plait/model/shard.hpp>
 #include <plait/streams/device.hpp>
@@ -35,6 +36,7 @@ struct engine_options {
     numerics mode = numerics::native; ///< f32 is the reference, slower and larger
     /// What float matrices become while they are loaded: q8_0 or q4_1, the embedding q8_0. None: they stay.
     std::optional<weight_format> quantize;
+    model_overrides overrides;       ///< what is taken instead of what the model's files say
     kv_type kv = kv_type::f16;       ///< how keys and values are stored
     std::int64_t memory = 0;         ///< bytes that may be planned, of all devices; 0: what the system has available
     std::int64_t context = 0;        ///< tokens of the longest sequence; 0: what the model was made for

@@ -16,6 +16,7 @@ void rank::prepare(rank_options const& options)
     files_ = open_model(options.model);
     auto model = describe(*files_);
     if (options.quantize) quantise(*files_, model, *options.quantize);
+    apply(options.overrides, model.spec);
     ops_ = make_host_ops(options.instruction_set);
     sampler_ = make_host_sampler(options.instruction_set, options.slots);
     weights_ = std::make_unique<model_weights>(dev(), files_->tensors(), model, options.mode, options.part);

@@ -15,6 +15,7 @@
 #include <plait/kernels/sampler.hpp>
 #include <plait/kv/kv_storage.hpp>
 #include <plait/model/decoder.hpp>
+#include <plait/model/model_overrides.hpp>
 #include <plait/streams/communicator.hpp>
 #include <plait/streams/gpu.hpp>
 
@@ -34,6 +35,7 @@ struct rank_options {
     shard part;
     numerics mode = numerics::native;
     std::optional<weight_format> quantize;
+    model_overrides overrides;
     kv_type kv = kv_type::f16;
     std::int64_t pages = 0;
     std::int64_t slots = 0;

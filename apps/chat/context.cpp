@@ -26,7 +26,9 @@ bool fits(engine_options const& options)
 
 std::optional<std::int64_t> largest_context(engine_options options)
 {
-    options.context = describe(open_model(options.model)).spec.context;
+    auto spec = describe(open_model(options.model)).spec;
+    apply(options.overrides, spec);
+    options.context = spec.context;
     while (true) {
         if (fits(options)) return options.context;
         options.context /= 2;

@@ -173,6 +173,7 @@ command_line parse(int count, char const* const* arguments, std::string const& v
         ->type_name("N")
         ->check(whole(1))
         ->group(machine);
+    add_model_overrides(app, out.engine.overrides, machine);
     app.add_option("--memory", out.engine.memory, "At most; default: most of what is free")
         ->type_name("BYTES")
         ->transform(bytes())

@@ -122,6 +122,27 @@ TEST_CASE("every option arrives")
     CHECK(s.stop == std::vector<std::string>{"one", "[a,b]"});
 }
 
+TEST_CASE("what the model's files say of its rotation can be said otherwise")
+{
+    CHECK(with_model({}).given->engine.overrides == model_overrides());
+    auto const line = with_model({"--rope-base", "1e6", "--rope-scaling", "yarn", "--rope-factor", "2.5",
+                                  "--original-context", "4096"});
+    REQUIRE_MESSAGE(line.given, line.error);
+    auto const& overrides = line.given->engine.overrides;
+    CHECK(overrides.rope_base == 1e6);
+    CHECK(overrides.rope_scaling == rope_stretch::yarn);
+    CHECK(overrides.rope_factor == 2.5);
+    CHECK(overrides.original_context == 4096);
+    CHECK(with_model({"--rope-scaling", "none"}).given->engine.overrides.rope_scaling == rope_stretch::none);
+    for (auto const* base : {"1", "0", "-5", "nan", "inf", "1e40", "ten"})
+        check_refused({"--rope-base", base}, "--rope-base");
+    check_refused({"--rope-scaling", "ntk"}, "--rope-scaling");
+    check_refused({"--rope-scaling", "yarn", "--rope-factor", "0"}, "--rope-factor");
+    check_refused({"--rope-factor", "2"}, "--rope-scaling");
+    check_refused({"--original-context", "64"}, "--rope-scaling");
+    check_refused({"--rope-scaling", "yarn", "--original-context", "0"}, "--original-context");
+}
+
 TEST_CASE("a value that begins with a dash is given with an equals sign")
 {
     auto const line = with_model({"--prompt=-1 and --help", "--stop=-"});

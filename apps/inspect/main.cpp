@@ -40,7 +40,7 @@ void print_content(std::string const& text)
 int show(inspecting::settings const& how)
 {
     auto const files = open_model(how.model);
-    print(inspecting::show_model(files));
+    print(inspecting::show_model(files, how.overrides));
     print("\n" + inspecting::show_tensors(files, how.all_tensors));
     print("\n" + inspecting::show_metadata(files));
     print("\n" + inspecting::show_text(files));

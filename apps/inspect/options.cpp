@@ -158,9 +158,15 @@ command_line parse(int count, char const* const* arguments, std::string const& v
         ->group(scoring);
     add_trace_option(app, out.trace)->needs(score_option)->group(scoring);
 
+    std::string const shown_or_scored = "Without an action, and with --score";
+    add_model_overrides(app, out.overrides, shown_or_scored);
+
     command_line result;
     auto const complain = [&] {
         if (out.model.empty()) throw CLI::ValidationError("FILE", "is empty");
+        for (auto const* const one : all)
+            if (one != score_option && one->count() > 0 && out.overrides != model_overrides())
+                throw CLI::ValidationError(one->get_name(), "does not run the model, so its rotation stays");
     };
     auto const shown = [](char const* what) { return chat::printable_line(what); };
     if (!parse_into(result, app, count, arguments, exit_usage, complain, shown)) return result;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <plait/apps/parsed_arguments.hpp>
+#include <plait/model/model_overrides.hpp>
 #include <plait/model/numerics.hpp>
 
 #include <chrono>
@@ -35,6 +36,7 @@ struct settings {
     std::optional<std::string> bos, eos;
     std::optional<std::chrono::sys_seconds> now;
     bool answer_next = true;
+    model_overrides overrides;  ///< of show and score
     std::int64_t context = 512; ///< of score: tokens of a window
     bool per_token = false;
     unsigned threads = 0;

@@ -60,6 +60,11 @@ TEST_CASE("an action has its input and what belongs to it")
     CHECK(line.given->context == 256);
     CHECK(line.given->per_token);
     CHECK(line.given->mode == numerics::f32);
+    line = parsed({"m", "--rope-base", "5e5", "--rope-scaling", "linear", "--rope-factor", "4"});
+    REQUIRE(line.given);
+    CHECK(line.given->overrides.rope_base == 5e5);
+    CHECK(line.given->overrides.rope_scaling == rope_stretch::linear);
+    CHECK(line.given->overrides.rope_factor == 4);
 }
 
 TEST_CASE("what makes no sense is refused by name")
@@ -72,6 +77,9 @@ TEST_CASE("what makes no sense is refused by name")
     check_refused({"m", "--score", "-", "--context", "3"}, "--context");
     check_refused({"m", "--render", "-", "--now", "yesterday"}, "--now");
     check_refused({"m", "--nonsense"}, "--nonsense");
+    check_refused({"m", "--rope-base", "1"}, "--rope-base");
+    check_refused({"m", "--rope-factor", "2"}, "--rope-scaling");
+    check_refused({"m", "--check", "--rope-base", "5000"}, "--check");
 }
 
 TEST_CASE("help and the version are output, not errors")

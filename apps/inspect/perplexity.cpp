@@ -80,6 +80,7 @@ task<> score_text(runtime& home, settings how, std::string text, std::function<v
     options.record = trace.record();
     options.threads = how.threads;
     options.mode = how.mode;
+    options.overrides = how.overrides;
     options.context = how.context;
     options.sequences = logits_together;
     options.kv_tokens = static_cast<std::int64_t>(together) * how.context;

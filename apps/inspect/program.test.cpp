@@ -173,13 +173,21 @@ TEST_CASE("the program answers a script")
     CHECK(s.error == "");
     CHECK(s.output == "B7hi12026");
 
-    s.run(model + " --score - --context 16", std::string(40, 'x') + " and some more words");
+    std::string const words = std::string(40, 'x') + " and some more words";
+    s.run(model + " --score - --context 16", words);
     CHECK(s.status == 0);
     CHECK(s.output.starts_with("perplexity "));
     auto const traced = s.folder.path() / "trace.json";
-    s.run(model + " --score - --context 16 --trace " + traced.string(), std::string(40, 'x') + " and some more words");
+    s.run(model + " --score - --context 16 --trace " + traced.string(), words);
     CHECK(s.status == 0);
     has(inspecting::read_input(traced.string()), "\"name\":\"request\"");
+    auto const unchanged = s.output;
+    s.run(model + " --score - --context 16 --rope-base 50", words);
+    CHECK(s.output.starts_with("perplexity "));
+    CHECK(s.output != unchanged);
+    s.run(model + " --rope-base 50 --rope-scaling linear --rope-factor 4");
+    has(s.output, "context 1024");
+    has(s.output, "base 50");
 }
 
 TEST_CASE("what goes wrong is one line, and the exit status")
@@ -200,6 +208,7 @@ TEST_CASE("what goes wrong is one line, and the exit status")
     fails(model + " --score - --context 16", "short", 1, "window of 16");
     fails(model + " --score - --context 512", std::string(3000, 'x'), 1, "context");
     fails(model + " --nonsense", "", 2, "--nonsense");
+    fails(model + " --rope-scaling yarn", "", 1, "rope_factor: missing");
     auto broken = tiny_model();
     auto& values = broken.at("output_norm.weight").data;
     std::fill(values.begin(), values.end(), std::byte{0xff});

@@ -218,17 +218,18 @@ std::string share_of(std::uint64_t part, std::uint64_t all)
 
 } // namespace
 
-std::string show_model(model_files const& files)
+std::string show_model(model_files const& files, model_overrides const& overrides)
 {
-    std::string spec;
+    model_spec found;
     try {
-        spec = to_string(describe(files).spec);
+        found = describe(files).spec;
     } catch (error const& why) {
         return "plait does not run this model: " + printable_line(why.what()) + "\n";
     }
+    apply(overrides, found);
     // A layer group in one line is long: its parts, of which the norm's place is the first, have a line each.
     std::string out;
-    std::istringstream lines(spec);
+    std::istringstream lines(to_string(found));
     for (std::string line; std::getline(lines, line);) {
         bool const layers = line.starts_with("layer");
         for (std::size_t at = 0; layers && (at = line.find("; ", at)) != line.npos;)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <plait/model/files/model_files.hpp>
+#include <plait/model/model_overrides.hpp>
 #include <plait/model/text/tokenizer.hpp>
 #include <plait/model/text/tokenizer_description.hpp>
 
@@ -12,8 +13,8 @@ namespace plait::inspecting {
 // it.
 
 /// The specification: a layer group's norm placement, then its attention, rotation and feed-forward network, a line
-/// each; or why plait does not run the model.
-std::string show_model(model_files const& files);
+/// each; or why plait does not run the model. Errors: as of apply(), for overrides.
+std::string show_model(model_files const& files, model_overrides const& overrides = {});
 /// A line for each tensor with its type, its shape and its bytes, or with `all` false one for each type.
 std::string show_tensors(model_files const& files, bool all);
 /// The metadata of a GGUF file or the settings of a config.json, a line each; long values are cut short.
