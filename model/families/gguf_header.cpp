@@ -270,8 +270,15 @@ void gguf_header::name_experts(family_layout const& how, std::size_t i, layer_sp
     if (e.selection_bias) at.selection_bias = name("exp_probs_b.bias");
     e.bias = there(how.expert_bias, name("ffn_up_exps.bias"));
     auto const width = size("embedding_length");
+    // Files from before experts were stacked have a tensor for each part of each of them.
+    bool const apart = file_.find_tensor(name("ffn_gate_exps.weight")) == nullptr &&
+                       file_.find_tensor(name("ffn_gate.0.weight")) != nullptr;
     for (std::int64_t expert = 0; expert < e.count; ++expert) {
-        auto const part = [&](char const* of, std::int64_t rows) {
+        auto const part = [&](std::string_view of, std::int64_t rows) {
+            if (apart) {
+                auto const kind = of.substr(0, of.find("_exps"));
+                return tensor_ref(name(std::string(kind) + "." + std::to_string(expert) + ".weight"));
+            }
             return tensor_ref(name(of)).rows(expert * rows, rows);
         };
         ffn_tensors network;

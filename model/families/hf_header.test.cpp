@@ -80,6 +80,7 @@ struct small_llama {
         CAPTURE(value);
         small_llama changed;
         changed.fields = fields;
+        changed.tensors = tensors;
         changed.fields[field] = value;
         changed.check_refused(code, parts);
     }
@@ -308,4 +309,125 @@ TEST_CASE("a config that makes no sense is refused by the name of the field")
     small_llama stray;
     stray.tensors["model.layers.0.extra_norm.weight"] = {8};
     stray.check_refused(errc::bad_file, {"tensor 'model.layers.0.extra_norm.weight'", "a norm"});
+}
+
+namespace {
+
+/// The same as a mixture of two experts, of which one computes.
+struct small_mixtral : small_llama {
+    small_mixtral()
+    {
+        fields["architectures"] = R"(["MixtralForCausalLM"])";
+        fields["model_type"] = R"("mixtral")";
+        fields["num_local_experts"] = "2";
+        fields["num_experts_per_tok"] = "1";
+        std::erase_if(tensors, [](auto const& t) { return t.first.find(".mlp.") != t.first.npos; });
+        std::string const layer = "model.layers.0.block_sparse_moe.";
+        tensors[layer + "gate.weight"] = {2, 8};
+        for (std::string const expert : {"0", "1"}) {
+            tensors[layer + "experts." + expert + ".w1.weight"] = {16, 8};
+            tensors[layer + "experts." + expert + ".w2.weight"] = {8, 16};
+            tensors[layer + "experts." + expert + ".w3.weight"] = {16, 8};
+        }
+    }
+};
+
+/// As GLM-4.5 and DeepSeek call things: groups of experts, and one that all share.
+struct small_glm : small_llama {
+    small_glm()
+    {
+        fields["architectures"] = R"(["Glm4MoeForCausalLM"])";
+        fields["model_type"] = R"("glm4_moe")";
+        fields["num_experts_per_tok"] = "1";
+        fields["n_routed_experts"] = "2";
+        fields["moe_intermediate_size"] = "16";
+        fields["n_shared_experts"] = "1";
+        fields["first_k_dense_replace"] = "0";
+        std::erase_if(tensors, [](auto const& t) { return t.first.find(".mlp.") != t.first.npos; });
+        std::string const layer = "model.layers.0.mlp.";
+        tensors[layer + "gate.weight"] = {2, 8};
+        tensors[layer + "gate.e_score_correction_bias"] = {2};
+        for (std::string const expert : {"experts.0", "experts.1", "shared_experts"}) {
+            tensors[layer + expert + ".gate_proj.weight"] = {16, 8};
+            tensors[layer + expert + ".up_proj.weight"] = {16, 8};
+            tensors[layer + expert + ".down_proj.weight"] = {8, 16};
+        }
+    }
+};
+
+} // namespace
+
+TEST_CASE("a mixture in a Hugging Face folder is described by its config and its tensors")
+{
+    auto const mixtral = small_mixtral().describe().spec.layers.at(0).ffn.experts;
+    CHECK(mixtral.count == 2);
+    CHECK(mixtral.used == 1);
+    CHECK(mixtral.hidden == 16);
+    auto const glm = small_glm().describe().spec.layers.at(0).ffn.experts;
+    CHECK(glm.count == 2);
+    CHECK(glm.shared_hidden == 16);
+    CHECK(glm.selection_bias);
+    small_glm dense;
+    dense.fields["first_k_dense_replace"] = "1";
+    dense.check_refused(errc::bad_file, {"'model.layers.0.mlp.gate_proj.weight': missing"});
+}
+
+TEST_CASE("a mixture's config that makes no sense is refused by the name of the field")
+{
+    small_mixtral const files;
+    auto const refused = [&](char const* field, char const* value, std::initializer_list<char const*> parts) {
+        files.check_refused(field, value, errc::bad_file, parts);
+    };
+    refused("num_local_experts", "0", {"'num_local_experts': 0 is not between 1 and"});
+    refused("num_local_experts", "-2", {"'num_local_experts': -2"});
+    refused("num_local_experts", "9223372036854775807", {"'num_local_experts': 9223372036854775807 is not between"});
+    refused("num_local_experts", "1073741824",
+            {"'num_local_experts': 1073741824 experts, but 'model.layers.0.block_sparse_moe.gate.weight' has 2 rows"});
+    refused("num_local_experts", "1", {"'num_local_experts': 1 experts, but", "has 2 rows"});
+    refused("num_local_experts", "\"2\"", {"'num_local_experts': is a string"});
+    refused("num_experts_per_tok", "0", {"'num_experts_per_tok': 0"});
+    refused("num_experts_per_tok", "3", {"experts used: 3 is not between 1 and 2"});
+    refused("num_experts_per_tok", "null", {"'num_experts_per_tok': missing"});
+    refused("intermediate_size", "0", {"'intermediate_size': 0"});
+    refused("intermediate_size", "17", {"tensor 'model.layers.0.block_sparse_moe.experts.0.w1.weight'", "[8, 17]"});
+}
+
+TEST_CASE("a mixture's tensors must be there, all and no more")
+{
+    std::string const layer = "model.layers.0.block_sparse_moe.";
+    auto const without = [&](std::string const& name) {
+        small_mixtral less;
+        REQUIRE(less.tensors.erase(layer + name) == 1);
+        less.check_refused(errc::bad_file, {name.c_str()});
+    };
+    without("gate.weight");
+    for (auto const* part : {"w1", "w2", "w3"})
+        without(std::string("experts.1.") + part + ".weight");
+    small_mixtral more;
+    more.tensors[layer + "experts.2.w1.weight"] = {16, 8};
+    more.check_refused(errc::bad_file, {"experts.2.w1.weight", "experts that the header does not declare"});
+    small_mixtral wide;
+    wide.tensors[layer + "gate.weight"] = {2, 9};
+    wide.check_refused(errc::bad_file, {"'model.layers.0.block_sparse_moe.gate.weight'", "[8, 2]"});
+}
+
+TEST_CASE("groups and shared experts that make no sense are refused")
+{
+    small_glm const files;
+    auto const refused = [&](char const* field, char const* value, std::initializer_list<char const*> parts) {
+        files.check_refused(field, value, errc::bad_file, parts);
+    };
+    refused("n_routed_experts", "3", {"'n_routed_experts': 3 experts, but"});
+    refused("moe_intermediate_size", "0", {"'moe_intermediate_size': 0"});
+    refused("n_shared_experts", "-1", {"'n_shared_experts': -1"});
+    refused("n_shared_experts", "1073741824", {"'n_shared_experts': 1073741824"});
+    refused("n_shared_experts", "2", {"shared_experts.gate_proj.weight"});
+    refused("n_group", "0", {"'n_group': 0"});
+    refused("n_group", "3", {"groups"});
+    refused("topk_group", "2", {"groups"});
+    refused("routed_scaling_factor", "NaN", {"'routed_scaling_factor'"});
+    refused("routed_scaling_factor", "-1", {"'routed_scaling_factor'"});
+    refused("decoder_sparse_step", "0", {"'decoder_sparse_step': 0"});
+    refused("num_nextn_predict_layers", "1000000000000", {"'num_nextn_predict_layers'"});
+    refused("num_nextn_predict_layers", "-1", {"'num_nextn_predict_layers'"});
 }
