@@ -137,3 +137,71 @@ TEST_CASE("the template inside a model file renders as jinja2 does")
     check("smollm2", source);
     check_forged("smollm2", source);
 }
+
+TEST_CASE("published templates that know tools show a call, its arguments and its result as their models expect")
+{
+    struct family {
+        char const* name;
+        char const* call;     ///< how the turn of the assistant holds it
+        char const* thoughts; ///< that led to it; null: the template leaves them out
+    };
+    for (auto const& f : std::vector<family>{
+             {"Qwen-Qwen2.5-7B-Instruct",
+              "assistant\n<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Bern\"}}\n</tool_call>",
+              nullptr},
+             {"Qwen-Qwen3-0.6B",
+              "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Bern\"}}\n</tool_call>",
+              "<think>\nI look.\n</think>"},
+             {"NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use",
+              "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Bern\"}}\n</tool_call>", nullptr},
+             {"GLM-4.6", "<tool_call>weather\n<arg_key>city</arg_key>\n<arg_value>Bern</arg_value>\n</tool_call>",
+              "<think>I look.</think>"},
+             {"meta-llama-Llama-3.1-8B-Instruct",
+              "{\"name\": \"weather\", \"parameters\": {\"city\": \"Bern\"}}<|eot_id|>", nullptr},
+             {"meta-llama-Llama-3.2-3B-Instruct",
+              "{\"name\": \"weather\", \"parameters\": {\"city\": \"Bern\"}}<|eot_id|>", nullptr},
+             {"mistralai-Mistral-Nemo-Instruct-2407",
+              "[TOOL_CALLS][{\"name\": \"weather\", \"arguments\": {\"city\": \"Bern\"}, \"id\": \"call00000\"}]",
+              nullptr},
+             {"CohereForAI-c4ai-command-r-plus-tool_use", "\"tool_name\": \"weather\"", nullptr},
+             {"deepseek-ai-DeepSeek-R1-Distill-Llama-8B", "weather\n```json\n{\"city\": \"Bern\"}\n```", nullptr},
+             {"openai-gpt-oss-120b",
+              "<|start|>assistant to=functions.weather<|channel|>commentary json<|message|>{\"city\": "
+              "\"Bern\"}<|call|>",
+              "<|channel|>analysis<|message|>I look.<|end|>"},
+             // No place for calls: they are in the text.
+             {"HuggingFaceTB-SmolLM3-3B", "<tool_call>\n{\"name\": \"weather\"", nullptr},
+             {"ibm-granite-granite-3.3-2B-Instruct", "<tool_call>\n{\"name\": \"weather\"", nullptr}}) {
+        CAPTURE(f.name);
+        auto const path = test::shared_data(std::string("templates/") + f.name + ".jinja");
+        if (!path) {
+            MESSAGE("skipped: not found: ", f.name);
+            continue;
+        }
+        std::ostringstream source;
+        source << std::ifstream(*path, std::ios::binary).rdbuf();
+        render_input input;
+        input.bos_token = "<s>";
+        input.eos_token = "</s>";
+        input.now = test::golden_date();
+        input.tools_json = R"([{"type": "function", "function": {"name": "weather", "description": "It.", "parameters":
+            {"type": "object", "properties": {"city": {"type": "string", "description": "Where."}}}}}])";
+        input.messages.push_back({"user", "How warm?"});
+        input.messages.push_back({"assistant", "", "I look.", {{"weather", R"({"city": "Bern"})", "call00000"}}});
+        input.messages.push_back({"tool", "21 degrees", {}, {}, "call00000"});
+        auto const has = [](std::string const& text, std::string_view part) { return text.find(part) != text.npos; };
+        auto const program = chat_template::parse(source.str());
+        auto prompt = program.render(input);
+        CHECK(has(prompt, f.call));
+        CHECK(has(prompt, "21 degrees"));
+        CHECK(has(prompt, f.thoughts != nullptr ? f.thoughts : "I look.") == (f.thoughts != nullptr));
+
+        // When the person has spoken again, nobody sees the thoughts any more.
+        input.messages.push_back({"assistant", "It is 21.", "Done."});
+        input.messages.push_back({"user", "Thanks."});
+        prompt = program.render(input);
+        CHECK(has(prompt, "It is 21."));
+        CHECK(!has(prompt, "I look."));
+        CHECK(!has(prompt, "Done."));
+    }
+}

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <initializer_list>
+#include <iterator>
 #include <plait/model/chat/answer_parser.hpp>
 #include <plait/model/chat/jinja/json.hpp>
 #include <plait/model/chat/jinja/text.hpp>
@@ -68,7 +69,8 @@ answer_style answer_style_of(std::string_view source) noexcept
 {
     answer_style out;
     if (has(source, "<|channel|>") && has(source, "<|message|>")) return {reasoning::harmony, calls::harmony};
-    if (has(source, "<think>") || has(source, "</think>")) out.thoughts = reasoning::think;
+    if (has(source, "<think>") || has(source, "</think>"))
+        out.thoughts = has(source, "<response>") ? reasoning::response : reasoning::think;
     if (has(source, "<arg_key>"))
         out.tools = calls::glm;
     else if (has(source, "[TOOL_CALLS]"))
@@ -84,20 +86,52 @@ answer_style answer_style_of(std::string_view source) noexcept
     return out;
 }
 
+std::vector<std::string_view> markers_of(answer_style style)
+{
+    std::vector<std::string_view> out;
+    auto const add = [&out](std::initializer_list<std::string_view> more) { out.insert(out.end(), more); };
+    if (style.thoughts == reasoning::think || style.thoughts == reasoning::response) add({"<think>", "</think>"});
+    if (style.thoughts == reasoning::response) add({"<response>", "</response>"});
+    if (style.thoughts == reasoning::harmony || style.tools == calls::harmony)
+        add({"<|start|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|end|>", "<|call|>", "<|return|>"});
+    if (style.tools == calls::hermes || style.tools == calls::glm) add({"<tool_call>", "</tool_call>"});
+    if (style.tools == calls::glm) add({"<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"});
+    if (style.tools == calls::llama) add({"<|python_tag|>"});
+    if (style.tools == calls::mistral) add({"[TOOL_CALLS]"});
+    if (style.tools == calls::granite) add({"<|tool_call|>"});
+    return out;
+}
+
 bool opens_thoughts(std::string_view prompt) noexcept
 {
     auto const end = prompt.find_last_not_of(spaces);
     return end != std::string_view::npos && prompt.substr(0, end + 1).ends_with("<think>");
 }
 
-answer_parser::answer_parser(answer_style style, bool inside_thoughts)
+answer_parts& answer_parts::operator+=(answer_parts more)
+{
+    reasoning += more.reasoning;
+    text += more.text;
+    calls.insert(calls.end(), std::make_move_iterator(more.calls.begin()), std::make_move_iterator(more.calls.end()));
+    malformed |= more.malformed;
+    return *this;
+}
+
+answer_parser::answer_parser(answer_style style, bool inside_thoughts, std::size_t earlier_calls)
     : style_(style)
     , skip_space_(style != answer_style{})
+    , count_(earlier_calls)
 {
     if (style.thoughts == reasoning::harmony)
         state_ = state::header;
-    else if (inside_thoughts && style.thoughts == reasoning::think)
+    else if (inside_thoughts && thinks())
         state_ = state::thoughts;
+}
+
+/// Whether thoughts are in a block of their own.
+bool answer_parser::thinks() const noexcept
+{
+    return style_.thoughts == reasoning::think || style_.thoughts == reasoning::response;
 }
 
 answer_parts answer_parser::push(std::string_view piece)
@@ -142,7 +176,7 @@ bool answer_parser::step(bool last)
 bool answer_parser::at_start(bool last)
 {
     std::string_view const text = held_;
-    if (style_.thoughts == reasoning::think) {
+    if (thinks()) {
         constexpr std::string_view open = "<think>";
         if (text.starts_with(open)) {
             held_.erase(0, open.size());
@@ -208,19 +242,20 @@ bool answer_parser::in_text(bool last)
         next = find_marker(held_, {"[TOOL_CALLS]"}, last);
         break;
     case calls::granite:
-        next = style_.thoughts == reasoning::think
+        next = style_.thoughts == reasoning::response
                    ? find_marker(held_, {"<|tool_call|>", "<response>", "</response>"}, last)
                    : find_marker(held_, {"<|tool_call|>"}, last);
         break;
     case calls::command_r:
-        next = find_marker(held_, {"Action: ```json", "Action:```json"}, last);
+        next = find_marker(held_, {"Action: ```json", "Action:```json", "Action:\n```json"}, last);
         break;
     case calls::harmony:
         next = find_marker(held_, {"<|end|>", "<|return|>", "<|call|>", "<|start|>", "<|channel|>"}, last);
         break;
     case calls::llama:
     case calls::none:
-        next.at = held_.size();
+        next = style_.thoughts == reasoning::response ? find_marker(held_, {"<response>", "</response>"}, last)
+                                                      : found{held_.size(), {}};
         break;
     }
     show(next.at);
@@ -336,7 +371,11 @@ bool answer_parser::in_header(bool last)
 bool answer_parser::add_call(tool_call call)
 {
     if (call.name.empty()) return false;
-    if (call.id.empty()) call.id = "call_" + std::to_string(count_);
+    if (call.id.empty()) {
+        // Nine letters and digits, which is what Mistral's templates take.
+        auto number = std::to_string(count_ % 100'000);
+        call.id = "call" + std::string(5 - number.size(), '0') + number;
+    }
     ++count_;
     out_.calls.push_back(std::move(call));
     return true;

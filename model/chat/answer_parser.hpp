@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <plait/model/chat/message.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,9 +11,9 @@ namespace plait {
 
 /// How a family of models marks the parts of an answer.
 struct answer_style {
-    /// think: `<think>...</think>` (Qwen3, DeepSeek-R1, SmolLM3, GLM-4.5; Granite 3.3 with `<response>` behind it).
-    /// harmony: the channels of gpt-oss.
-    enum class reasoning : std::uint8_t { none, think, harmony };
+    /// think: `<think>...</think>` (Qwen3, DeepSeek-R1, SmolLM3, GLM-4.5). harmony: the channels of gpt-oss.
+    /// response: as think, with `<response>...</response>` behind it (Granite 3.3).
+    enum class reasoning : std::uint8_t { none, think, harmony, response };
 
     /// hermes: `<tool_call>{"name": ..., "arguments": ...}</tool_call>` (Hermes, Qwen). llama: the answer is
     /// `{"name": ..., "parameters": ...}`, `<|python_tag|>` before it or not. mistral: `[TOOL_CALLS][{...}]`.
@@ -30,17 +31,12 @@ struct answer_style {
 /// The style of the models that a chat template is for, by the markers in its text.
 answer_style answer_style_of(std::string_view template_source) noexcept;
 
+/// The markers that a vocabulary may have as control tokens. They are part of the text that is parsed; other control
+/// tokens are not.
+std::vector<std::string_view> markers_of(answer_style style);
+
 /// Whether a prompt ends inside a block of thoughts that the template has opened, as DeepSeek-R1's does.
 bool opens_thoughts(std::string_view prompt) noexcept;
-
-/// A tool that the model asks for.
-struct tool_call {
-    std::string name;
-    std::string arguments; ///< a JSON object
-    std::string id;        ///< the model's own, or `call_0`, `call_1`, ...
-
-    friend bool operator==(tool_call const&, tool_call const&) = default;
-};
 
 /// What a piece of an answer, or all of it, holds.
 struct answer_parts {
@@ -48,6 +44,9 @@ struct answer_parts {
     std::string text; ///< with calls that are malformed, as they stand
     std::vector<tool_call> calls;
     bool malformed = false; ///< a call could not be read
+
+    /// What comes after it.
+    answer_parts& operator+=(answer_parts more);
 
     friend bool operator==(answer_parts const&, answer_parts const&) = default;
 };
@@ -61,8 +60,9 @@ class answer_parser {
 public:
     static constexpr std::size_t longest_call = 256 * 1024;
 
-    /// `inside_thoughts`: see opens_thoughts.
-    explicit answer_parser(answer_style style, bool inside_thoughts = false);
+    /// `inside_thoughts`: see opens_thoughts. `earlier_calls`: where the numbers of calls begin, which is how the calls
+    /// of one conversation differ.
+    explicit answer_parser(answer_style style, bool inside_thoughts = false, std::size_t earlier_calls = 0);
 
     /// The parts that `piece` completes.
     answer_parts push(std::string_view piece);
@@ -76,6 +76,7 @@ public:
 private:
     enum class state : std::uint8_t { start, thoughts, text, call, header };
 
+    bool thinks() const noexcept;
     bool step(bool last);
     bool at_start(bool last);
     bool in_thoughts(bool last);
@@ -99,7 +100,7 @@ private:
     std::string recipient_;   // harmony: the tool that the message is for
     bool skip_space_ = false;
     bool thinking_ = false; // harmony: the message is one of thoughts
-    std::size_t count_ = 0; // calls so far
+    std::size_t count_;     // calls so far
     answer_parts out_;
 };
 

@@ -11,22 +11,13 @@ namespace {
 using calls = answer_style::calls;
 using reasoning = answer_style::reasoning;
 
-void add(answer_parts& all, answer_parts more)
-{
-    all.reasoning += more.reasoning;
-    all.text += more.text;
-    for (auto& call : more.calls)
-        all.calls.push_back(std::move(call));
-    all.malformed |= more.malformed;
-}
-
 answer_parts parse(answer_style style, std::string const& text, bool inside = false, std::size_t size = 1 << 30)
 {
     answer_parser parser(style, inside);
     answer_parts all;
     for (std::size_t at = 0; at < text.size(); at += size)
-        add(all, parser.push(std::string_view(text).substr(at, size)));
-    add(all, parser.finish());
+        all += parser.push(std::string_view(text).substr(at, size));
+    all += parser.finish();
     return all;
 }
 
@@ -50,7 +41,8 @@ std::vector<example> examples()
     answer_style const mistral{reasoning::none, calls::mistral};
     answer_style const command_r{reasoning::none, calls::command_r};
     answer_style const glm{reasoning::think, calls::glm};
-    answer_style const granite{reasoning::think, calls::granite};
+    answer_style const granite{reasoning::response, calls::granite};
+    answer_style const response{reasoning::response, calls::none};
     answer_style const harmony{reasoning::harmony, calls::harmony};
     return {
         {{}, false, " <think>x</think> <tool_call>", parts("", " <think>x</think> <tool_call>")},
@@ -62,46 +54,51 @@ std::vector<example> examples()
         {qwen, false,
          "<think>\n\n</think>\n\nI look.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": [1, "
          "\"ü\"]}}\n</tool_call>",
-         parts("", "I look.\n", {{"f", "{\"a\": [1, \"ü\"]}", "call_0"}})},
+         parts("", "I look.\n", {{"f", "{\"a\": [1, \"ü\"]}", "call00000"}})},
         {qwen, false,
          "<tool_call>{\"name\":\"f\",\"arguments\":\"{\\\"x\\\":2}\"}</"
          "tool_call>\n<tool_call>{\"name\":\"g\",\"id\":\"7\"}</tool_call>",
-         parts("", "", {{"f", "{\"x\": 2}", "call_0"}, {"g", "{}", "7"}})},
+         parts("", "", {{"f", "{\"x\": 2}", "call00000"}, {"g", "{}", "7"}})},
         {qwen, false, "<tool_call>{\"name\": f}</tool_call> done",
          parts("", "<tool_call>{\"name\": f}</tool_call> done", {}, true)},
         {qwen, false, "<tool_call>{\"name\": \"f\"", parts("", "<tool_call>{\"name\": \"f\"", {}, true)},
         {qwen, false, "<tool_call>{\"name\": \"f\", \"arguments\": [1]}</tool_call>",
          parts("", "<tool_call>{\"name\": \"f\", \"arguments\": [1]}</tool_call>", {}, true)},
-        {llama, false, "{\"name\": \"f\", \"parameters\": {\"a\": 1}}", parts("", "", {{"f", "{\"a\": 1}", "call_0"}})},
-        {llama, false, "<|python_tag|>{\"name\": \"f\", \"parameters\": {}}", parts("", "", {{"f", "{}", "call_0"}})},
+        {llama, false, "{\"name\": \"f\", \"parameters\": {\"a\": 1}}",
+         parts("", "", {{"f", "{\"a\": 1}", "call00000"}})},
+        {llama, false, "<|python_tag|>{\"name\": \"f\", \"parameters\": {}}",
+         parts("", "", {{"f", "{}", "call00000"}})},
         {llama, false, "{ is a brace", parts("", "{ is a brace", {}, true)},
         {llama, false, "Say {\"name\": \"f\"}", parts("", "Say {\"name\": \"f\"}")},
         {mistral, false,
          "[TOOL_CALLS][{\"name\": \"f\", \"arguments\": {}, \"id\": \"abcdefghi\"}, {\"name\": \"g\", \"arguments\": "
          "{}}]",
-         parts("", "", {{"f", "{}", "abcdefghi"}, {"g", "{}", "call_1"}})},
-        {mistral, false, "[{\"name\": \"f\", \"arguments\": {}}]", parts("", "", {{"f", "{}", "call_0"}})},
+         parts("", "", {{"f", "{}", "abcdefghi"}, {"g", "{}", "call00001"}})},
+        {mistral, false, "[{\"name\": \"f\", \"arguments\": {}}]", parts("", "", {{"f", "{}", "call00000"}})},
         {mistral, false, "[1] is a reference", parts("", "[1] is a reference")},
         {command_r, false,
          "Plan: look.\nAction: ```json\n[{\"tool_name\": \"f\", \"parameters\": {\"q\": \"x\"}}]\n```",
-         parts("", "Plan: look.\n", {{"f", "{\"q\": \"x\"}", "call_0"}})},
+         parts("", "Plan: look.\n", {{"f", "{\"q\": \"x\"}", "call00000"}})},
         {command_r, false, "Action: ```json\n[{\"tool_name\": \"directly-answer\", \"parameters\": {}}]\n```Hi",
          parts("", "Hi")},
         {glm, false,
          "<think>t</think>\n<tool_call>f\n<arg_key>city</arg_key>\n<arg_value>Bern</arg_value>\n<arg_key>n</"
          "arg_key>\n<arg_value>2</arg_value>\n</tool_call>",
-         parts("t", "", {{"f", "{\"city\": \"Bern\", \"n\": 2}", "call_0"}})},
+         parts("t", "", {{"f", "{\"city\": \"Bern\", \"n\": 2}", "call00000"}})},
         {glm, false, "<tool_call>f\n<arg_key>a</tool_call>",
          parts("", "<tool_call>f\n<arg_key>a</tool_call>", {}, true)},
         {granite, false, "<think>Because.</think>\n<response>So.</response>", parts("Because.", "So.")},
-        {granite, false, "<|tool_call|>[{\"name\": \"f\", \"arguments\": {}}]", parts("", "", {{"f", "{}", "call_0"}})},
+        {response, false, "<think>a</think><response>Yes.</response>\n", parts("a", "Yes.\n")},
+        {response, false, "<respond>", parts("", "<respond>")},
+        {granite, false, "<|tool_call|>[{\"name\": \"f\", \"arguments\": {}}]",
+         parts("", "", {{"f", "{}", "call00000"}})},
         {harmony, false,
          "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Hi!<|return|>",
          parts("Hm.", "Hi!")},
         {harmony, false,
          "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary to=functions.f "
          "<|constrain|>json<|message|>{\"a\":1}<|call|>",
-         parts("Hm.", "", {{"f", "{\"a\": 1}", "call_0"}})},
+         parts("Hm.", "", {{"f", "{\"a\": 1}", "call00000"}})},
         {harmony, false, "<|start|>assistant to=functions.f<|channel|>commentary<|message|>no<|call|>",
          parts("", "no", {}, true)},
         {harmony, false, "No channels.", parts("", "No channels.")},
@@ -167,7 +164,7 @@ TEST_CASE("any cut of any mixture of markers gives the same parts")
                                       "\xff"};
     std::mt19937 random(5);
     for (int round = 0; round < 3000; ++round) {
-        answer_style const style{static_cast<reasoning>(random() % 3), static_cast<calls>(random() % 8)};
+        answer_style const style{static_cast<reasoning>(random() % 4), static_cast<calls>(random() % 8)};
         std::string text;
         for (auto n = random() % 12; n > 0; --n)
             text += words[random() % std::size(words)];
@@ -177,10 +174,10 @@ TEST_CASE("any cut of any mixture of markers gives the same parts")
         answer_parts all;
         for (std::size_t at = 0; at < text.size();) {
             auto const size = 1 + random() % 9;
-            add(all, parser.push(std::string_view(text).substr(at, size)));
+            all += parser.push(std::string_view(text).substr(at, size));
             at += size;
         }
-        add(all, parser.finish());
+        all += parser.finish();
         CAPTURE(text);
         CHECK((all == whole));
     }
@@ -190,14 +187,14 @@ TEST_CASE("what is held back is bounded")
 {
     answer_parser parser({reasoning::think, calls::hermes});
     answer_parts all;
-    add(all, parser.push("<tool_call>"));
+    all += parser.push("<tool_call>");
     std::string const piece(1000, 'x');
     std::size_t most = 0;
     for (int i = 0; i < 1000; ++i) {
-        add(all, parser.push(piece));
+        all += parser.push(piece);
         most = std::max(most, parser.held());
     }
-    add(all, parser.finish());
+    all += parser.finish();
     CHECK(most <= answer_parser::longest_call);
     CHECK(most > answer_parser::longest_call / 2);
     CHECK(all.malformed);

@@ -5,6 +5,7 @@
 #include <plait/model/chat/jinja/json.hpp>
 #include <plait/model/chat/jinja/parser.hpp>
 #include <plait/model/chat/jinja/text.hpp>
+#include <plait/model/chat/turns.hpp>
 
 namespace plait {
 
@@ -47,22 +48,6 @@ jinja::value json(jinja::budget& b, std::string const& s, std::string const& fie
     }
 }
 
-jinja::value turns(jinja::budget& b, std::vector<chat_message> const& messages)
-{
-    auto const role = jinja::make_text(b, "role");
-    auto const content = jinja::make_text(b, "content");
-    std::vector<jinja::value> items;
-    items.reserve(messages.size());
-    for (auto const& message : messages) {
-        auto const field = "messages[" + std::to_string(items.size()) + "]";
-        jinja::mapping m;
-        m.put(b, role, text(b, message.role, field + ".role"));
-        m.put(b, content, text(b, message.content, field + ".content"));
-        items.push_back(jinja::make_mapping(b, std::move(m)));
-    }
-    return jinja::make_sequence(b, jinja::sequence_kind::list, std::move(items));
-}
-
 /// Whether a role is a word, as roles are; it may be a part of a control token, as in `<|{{ role }}|>`.
 bool plain_name(std::string_view s)
 {
@@ -96,10 +81,10 @@ jinja::value with_roles(jinja::budget& b, jinja::value const& messages)
 using variables = std::vector<std::pair<std::string_view, jinja::value>>;
 
 /// Views in the result point into literals and into `extra`, which must outlive it.
-variables visible(jinja::budget& b, render_input const& input, jinja::value const& extra)
+variables visible(jinja::budget& b, render_input const& input, call_form how, jinja::value const& extra)
 {
     auto messages =
-        input.messages_json.empty() ? turns(b, input.messages) : json(b, input.messages_json, "messages_json");
+        input.messages_json.empty() ? turns_of(b, input.messages, how) : json(b, input.messages_json, "messages_json");
     if (!messages.is_sequence()) refuse("messages_json", "not an array");
     messages = with_roles(b, messages);
     auto tools = input.tools_json.empty() ? jinja::value(jinja::none{}) : json(b, input.tools_json, "tools_json");
@@ -114,6 +99,11 @@ variables visible(jinja::budget& b, render_input const& input, jinja::value cons
         jinja::derivation const own(b, false);
         all.emplace_back("bos_token", text(b, input.bos_token, "bos_token"));
         all.emplace_back("eos_token", text(b, input.eos_token, "eos_token"));
+    }
+    if (input.think) { // by the name that Qwen's, GLM's and SmolLM3's templates have for it, and Granite's and
+                       // DeepSeek's
+        all.emplace_back("enable_thinking", *input.think);
+        all.emplace_back("thinking", *input.think);
     }
     if (extra.is_none()) return all;
     if (!extra.is_mapping()) refuse("extra_json", "not an object");
@@ -154,6 +144,29 @@ chat_template chat_template::parse(std::string source, template_limits limits)
 
 rendered_prompt chat_template::render_parts(render_input const& input) const
 {
+    bool const calls = input.messages_json.empty() && std::any_of(input.messages.begin(), input.messages.end(),
+                                                                  [](auto const& m) { return !m.calls.empty(); });
+    return render_as(input, calls ? form_of_calls(input) : call_form{});
+}
+
+call_form chat_template::form_of_calls(render_input const& input) const
+{
+    auto example = input;
+    example.messages = conversation_with_call();
+    constexpr call_form forms[] = {
+        {}, {.null_content = true}, {.text_arguments = true, .null_content = true}, {.text_arguments = true}};
+    for (auto const how : forms) {
+        try {
+            if (shows_call(render_as(example, how).text)) return how;
+        } catch (error const& e) {
+            if (e.condition() != errc::template_failed) throw;
+        }
+    }
+    return {.in_content = true};
+}
+
+rendered_prompt chat_template::render_as(render_input const& input, call_form how) const
+{
     jinja::budget budget(program_->limits);
     jinja::value extra = jinja::none{};
     jinja::interpreter interpreter(budget, input.now);
@@ -161,7 +174,7 @@ rendered_prompt chat_template::render_parts(render_input const& input) const
         auto all = [&] {
             jinja::derivation const theirs(budget, true);
             if (!input.extra_json.empty()) extra = json(budget, input.extra_json, "extra_json");
-            return visible(budget, input, extra);
+            return visible(budget, input, how, extra);
         }();
         auto out = interpreter.render(program_->body, std::move(all));
         rendered_prompt prompt{out.take_bytes(), {}};

@@ -4,25 +4,23 @@
 #include <memory>
 #include <optional>
 #include <plait/model/chat/jinja/limits.hpp>
+#include <plait/model/chat/message.hpp>
 #include <plait/model/text/byte_range.hpp>
 #include <string>
 #include <vector>
 
 namespace plait {
 
-/// One turn of a plain conversation.
-struct chat_message {
-    std::string role; ///< "system", "user", "assistant", ...
-    std::string content;
-};
+struct call_form;
 
 /// What a template sees, by the names that Hugging Face gives them. The members that end in `_json` are JSON in UTF-8.
 struct render_input {
     std::vector<chat_message> messages;
-    std::string messages_json;         ///< an array used instead of `messages` unless empty: turns with more than text
+    std::string messages_json;         ///< an array used instead of `messages` unless empty: handed on as it is
     bool add_generation_prompt = true; ///< end with the beginning of the assistant's turn
     std::string tools_json;            ///< an array of the tools offered; empty: none
-    std::string extra_json; ///< an object of further variables (`enable_thinking`, `documents`, ...), or empty
+    std::optional<bool> think;         ///< the variables `enable_thinking` and `thinking`, where given
+    std::string extra_json; ///< an object of further variables (`reasoning_effort`, `documents`, ...), or empty
     std::string bos_token;
     std::string eos_token;
     /// What `strftime_now` formats: the wall clock of the zone it should show. Rendering never reads a clock; a
@@ -57,6 +55,9 @@ public:
 
     /// The same, with what is the template's own told from what came with `input`. Only there may control tokens be
     /// looked for: a user who writes `<|im_end|>` has not ended a turn. Errors as `render`.
+    ///
+    /// Of `messages` with calls it learns first, from a short conversation of its own, in which form the template takes
+    /// them: templates that were written for one client want arguments as text, or a turn without content.
     rendered_prompt render_parts(render_input const& input) const;
 
     /// The text it was parsed from.
@@ -64,6 +65,8 @@ public:
 
 private:
     struct program;
+    rendered_prompt render_as(render_input const& input, call_form how) const;
+    call_form form_of_calls(render_input const& input) const;
     explicit chat_template(std::shared_ptr<program const> p)
         : program_(std::move(p))
     {

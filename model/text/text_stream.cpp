@@ -2,6 +2,7 @@
 
 #include <plait/model/text/tokenizer.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace plait {
@@ -14,6 +15,7 @@ text_stream::text_stream(tokenizer const& source)
 text_stream::text_stream(tokenizer const& source, options settings)
     : source_(source)
     , skip_special_(settings.skip_special)
+    , shown_special_(std::move(settings.shown))
     , matcher_(settings.stops)
 {
 }
@@ -22,7 +24,8 @@ text_stream::update text_stream::push(std::int32_t id)
 {
     auto bytes = source_.piece(id);
     if (stopped()) return {};
-    if (skip_special_ && source_.is_special(id)) bytes = {};
+    if (skip_special_ && source_.is_special(id) && std::ranges::find(shown_special_, id) == shown_special_.end())
+        bytes = {};
 
     std::string decoded;
     std::size_t const decided = decoder_.push(bytes, decoded);

@@ -21,8 +21,9 @@ class tokenizer;
 class text_stream {
 public:
     struct options {
-        std::vector<std::string> stops; ///< end the text where the first of them is complete; see stop_matcher
-        bool skip_special = true;       ///< control tokens have no text
+        std::vector<std::string> stops;    ///< end the text where the first of them is complete; see stop_matcher
+        bool skip_special = true;          ///< control tokens have no text
+        std::vector<std::int32_t> shown{}; ///< but these, which are written out
     };
 
     /// What one call made certain.
@@ -54,6 +55,7 @@ private:
 
     tokenizer const& source_;
     bool skip_special_;
+    std::vector<std::int32_t> shown_special_;
     utf8_decoder decoder_;
     stop_matcher matcher_;
     std::size_t decoded_ = 0;      // bytes of text that the matcher has been given

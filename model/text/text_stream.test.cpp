@@ -211,3 +211,20 @@ TEST_CASE("any tokens and any stop strings give what the whole text gives")
     CHECK(wrong == 0);
     CHECK(stopped > 1000);
 }
+
+TEST_CASE("control tokens have text where they are asked for, one by one")
+{
+    vocabulary_builder b;
+    auto const open = b.add("<open>", token_type::control);
+    auto const other = b.add("<other>", token_type::control);
+    b.value().eos = other;
+    tokenizer const t(b.value());
+    text_stream plain(t);
+    CHECK(of(plain.push(open)) == step{"", 1});
+    text_stream s(t, {{"n>a"}, true, {open}});
+    CHECK(of(s.push('x')) == step{"x", 1});
+    CHECK(of(s.push(other)) == step{"", 1});
+    CHECK(of(s.push(open)) == step{"<ope", 0}); // they can be part of a stop string, as any text
+    CHECK(of(s.push('a')) == step{"", 1});
+    CHECK(s.stopped() == 0);
+}
