@@ -13,8 +13,11 @@ answer::answer(tokenizer const& text, settings how, std::shared_ptr<answer_chann
     , submitted_(submitted)
     , open_(settings_.choices)
 {
-    for (std::int32_t i = 0; i < settings_.choices; ++i)
-        choices_.emplace_back(text_stream(text, {settings_.stop, true}));
+    auto const& parts = settings_.division;
+    for (std::int32_t i = 0; i < settings_.choices; ++i) {
+        auto& c = choices_.emplace_back(text_stream(text, {settings_.stop, true, parts.markers}));
+        if (parts.style != answer_style{}) c.parser.emplace(parts.style, parts.inside_thoughts, parts.earlier_calls);
+    }
     out_->outcome.prompt_tokens = settings_.prompt_tokens;
     out_->outcome.choices.resize(choices_.size());
     if (settings_.record != nullptr) settings_.record->begin("request", settings_.number);
@@ -92,13 +95,20 @@ void answer::show(std::int32_t choice, text_stream::update update, finish_reason
     auto& c = choices_[static_cast<std::size_t>(choice)];
     piece p;
     p.choice = choice;
-    p.text = std::move(update.text);
     p.finish = finish;
+    if (c.parser) {
+        p += c.parser->push(update.text);
+        bool const whole = finish != finish_reason::cancelled && finish != finish_reason::failed;
+        if (finish != finish_reason::none && whole) p += c.parser->finish();
+    } else {
+        p.text = std::move(update.text);
+    }
     for (; update.tokens > 0 && !c.held.empty(); --update.tokens) {
         p.tokens.push_back(std::move(c.held.front()));
         c.held.pop_front();
     }
-    if (p.text.empty() && p.tokens.empty() && finish == finish_reason::none) return;
+    bool const nothing = p.text.empty() && p.reasoning.empty() && p.calls.empty() && p.tokens.empty();
+    if (nothing && finish == finish_reason::none) return;
     out_->pieces.try_send(std::move(p));
 }
 

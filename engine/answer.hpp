@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -56,6 +57,14 @@ struct answer_channel {
     std::vector<float> values; ///< what a prompt was read for; filled in as `outcome` is
 };
 
+/// How the parts of an answer are told apart.
+struct answer_plan {
+    answer_style style;                ///< that of plain text: they are not
+    std::vector<std::int32_t> markers; ///< control tokens that are part of the text
+    bool inside_thoughts = false;      ///< the prompt has begun them
+    std::size_t earlier_calls = 0;     ///< in the conversation so far
+};
+
 /// One request's answer in the making: turns the tokens of its choices into pieces, finds where they end, and closes
 /// the channel when the last one has. Belongs to the engine actor.
 class answer {
@@ -65,6 +74,7 @@ public:
         std::vector<std::string> stop;
         std::vector<std::int32_t> stop_tokens;
         bool ignore_end = false;
+        answer_plan division;
         std::int64_t prompt_tokens = 0;
         std::int64_t limit = 0; ///< tokens of prompt and answer
         std::size_t unread_limit = 64;
@@ -110,7 +120,8 @@ private:
         {
         }
         text_stream text;
-        std::deque<token_info> held; ///< tokens whose text is not out yet
+        std::optional<answer_parser> parser; ///< where the answer has parts
+        std::deque<token_info> held;         ///< tokens whose text is not out yet
         bool ended = false;
     };
 

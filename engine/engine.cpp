@@ -132,6 +132,8 @@ std::shared_ptr<engine_info> describe_engine(model_files const& files, layout co
                                         " tokens, but the embedding has " + std::to_string(all.model.spec.vocabulary));
     auto source = files.chat_template();
     if (source.empty()) source = builtin_template(info->spec);
+    info->style = answer_style_of(source);
+    info->markers = marker_tokens(*info->text, info->style);
     if (!source.empty()) info->chat = std::make_shared<chat_template>(chat_template::parse(std::move(source)));
     if (auto bos = info->text->bos()) info->bos_text = info->text->piece(*bos);
     if (auto eos = info->text->eos()) info->eos_text = info->text->piece(*eos);
@@ -245,10 +247,8 @@ task<engine_stats> engine::stats() const
     co_return sum;
 }
 
-std::vector<std::int32_t> engine::encode_chat(std::span<chat_message const> messages) const
+std::vector<std::int32_t> engine::prompt_of(request const& what) const
 {
-    request what;
-    what.messages.assign(messages.begin(), messages.end());
     return prompt_tokens(what, *info_, home_->clock().date());
 }
 

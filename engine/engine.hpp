@@ -35,6 +35,8 @@ struct engine_info {
     std::shared_ptr<tokenizer const> text;
     std::shared_ptr<chat_template const> chat; ///< null: the model has no template
     std::string bos_text, eos_text;            ///< as the template writes them
+    answer_style style;                        ///< of its answers to messages, by the template's markers
+    std::vector<std::int32_t> markers;         ///< of that style: those that are control tokens
 };
 
 /// Counters of an engine, for metrics.
@@ -89,8 +91,8 @@ public:
 
     explicit operator bool() const noexcept { return home_ != nullptr; }
 
-    /// The prompt that submit() would make of these messages today. Throws errc::unsupported without a template.
-    std::vector<std::int32_t> encode_chat(std::span<chat_message const> messages) const;
+    /// The prompt that submit() would make of this request today. Throws as submit() does for it.
+    std::vector<std::int32_t> prompt_of(request const& what) const;
 
 private:
     friend task<engine> open(runtime& home, engine_options options, progress report);

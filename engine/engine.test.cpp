@@ -380,7 +380,7 @@ TEST_CASE("a chat template that asks for the date gets the request's, or the clo
         auto const& text = *running.info().text;
         auto what = ask_for("", 3);
         what.messages.push_back({"user", "hello"});
-        CHECK(text.decode(running.encode_chat(what.messages)) == "10 Feb 1970 hello");
+        CHECK(text.decode(running.prompt_of(what)) == "10 Feb 1970 hello");
         auto today = co_await collect_from(running, what);
         what.date = std::chrono::sys_days(std::chrono::year(2026) / 3 / 1);
         auto then = co_await collect_from(running, what);

@@ -76,6 +76,7 @@ std::shared_ptr<answer_channel> engine_core::submit(request what, reading read, 
     answer::settings how;
     how.choices = checked->choices;
     how.read = read;
+    if (read == reading::none) how.division = plan_answer(what, tokens, *info_);
     how.width = info_->spec.width;
     how.stop = std::move(what.stop);
     how.stop_tokens = std::move(what.stop_tokens);

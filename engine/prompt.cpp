@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -42,6 +43,9 @@ std::vector<std::int32_t> prompt_tokens(request const& what, engine_info const& 
         if (model.chat == nullptr) throw error(errc::unsupported, "messages: the model has no chat template");
         render_input input;
         input.messages = what.messages;
+        input.tools_json = what.tools_json;
+        input.extra_json = what.extra_json;
+        input.think = what.think;
         input.bos_token = model.bos_text;
         input.eos_token = model.eos_text;
         input.now = what.date.value_or(today);
@@ -53,6 +57,38 @@ std::vector<std::int32_t> prompt_tokens(request const& what, engine_info const& 
     }
     if (tokens.empty()) refuse("prompt: it is empty");
     return tokens;
+}
+
+std::vector<std::int32_t> marker_tokens(tokenizer const& text, answer_style style)
+{
+    std::vector<std::int32_t> out;
+    for (auto const marker : markers_of(style)) {
+        auto const id = text.find(marker);
+        if (id && text.is_special(*id)) out.push_back(*id);
+    }
+    return out;
+}
+
+answer_plan plan_answer(request const& what, std::span<std::int32_t const> prompt, engine_info const& model)
+{
+    answer_plan out;
+    for (auto const& message : what.messages)
+        out.earlier_calls += message.calls.size();
+    if (what.style) {
+        out.style = *what.style;
+    } else if (what.tokens.empty() && !what.messages.empty()) {
+        out.style = model.style;
+        // Elsewhere what looks like a call is what somebody wanted to see: JSON, for example. The channels of harmony
+        // are not told apart without their calls.
+        bool const may_call = !what.tools_json.empty() || out.earlier_calls > 0;
+        if (!may_call && out.style.tools != answer_style::calls::harmony) out.style.tools = answer_style::calls::none;
+    }
+    auto const names = markers_of(out.style);
+    for (auto const id : what.style ? marker_tokens(*model.text, out.style) : model.markers)
+        if (std::ranges::find(names, model.text->piece(id)) != names.end()) out.markers.push_back(id);
+    // The last tokens are enough to see a marker, spelled out at worst, and the white space behind it.
+    out.inside_thoughts = opens_thoughts(model.text->decode(prompt.last(std::min<std::size_t>(prompt.size(), 32))));
+    return out;
 }
 
 std::shared_ptr<sequence_request> check_request(request const& what, std::int64_t prompt, engine_info const& model,

@@ -9,6 +9,7 @@
 
 #include <plait/actors/clock.hpp>
 #include <plait/kernels/host/sample.hpp>
+#include <plait/model/chat/answer_parser.hpp>
 #include <plait/model/chat/chat_template.hpp>
 
 namespace plait {
@@ -38,6 +39,11 @@ struct sampling_options {
 struct request {
     std::vector<std::int32_t> tokens;
     std::vector<chat_message> messages;
+    std::string tools_json; ///< with messages: an array of the tools offered, as OpenAI describes them; empty: none
+    /// With messages: whether the model thinks first, where its template leaves that open; none: as the template has
+    /// it.
+    std::optional<bool> think;
+    std::string extra_json; ///< with messages: an object of further variables of the template, or empty
     std::optional<std::chrono::sys_seconds> date; ///< for a chat template that asks; none: now, by the runtime's clock
     std::string text; ///< tokenised as it stands; special tokens are recognised where `parse_special` says so
     bool parse_special = false;
@@ -45,10 +51,14 @@ struct request {
     sampling_options sampling;
     std::int64_t max_tokens = 0;           ///< longest answer; 0: until the end of the context
     std::int32_t choices = 1;              ///< answers to the same prompt (OpenAI's n), 1 to 64
-    std::vector<std::string> stop;         ///< strings that end an answer, 64 of 4096 bytes at most; never shown
+    std::vector<std::string> stop;         ///< end an answer as the model writes it, 64 of 4096 bytes at most; never shown
     std::vector<std::int32_t> stop_tokens; ///< tokens that end an answer besides the model's own; never shown
     bool ignore_end = false;               ///< the model's own end-of-generation tokens are ordinary tokens
     std::optional<std::int32_t> logprobs;  ///< log-probabilities of each token and of the most likely 0 to 20
+    /// How the answer is divided into its parts; `answer_style{}`: it is not, all of it is text. None: the answer to
+    /// messages as the markers in the model's template say, calls only where tools are offered or were called; other
+    /// answers not.
+    std::optional<answer_style> style;
 
     std::optional<duration> timeout; ///< from submit to the end; the answer so far stands
     std::int32_t priority = 0;       ///< greater is more urgent, to policies that look at it
@@ -81,12 +91,12 @@ struct token_info {
     std::vector<std::pair<std::int32_t, float>> top; ///< the most likely tokens of this place, most likely first
 };
 
-/// What `generation::next` yields: new text of one choice, complete in UTF-8, with the tokens it came from. Text that
-/// could still become a stop string or a character is held back, so a piece may have tokens without text. The last
-/// piece of a choice has its finish reason.
-struct piece {
+/// What `generation::next` yields: new parts of one choice, complete in UTF-8, with the tokens that were written since
+/// the piece before. What could still become a stop string, a character or a marker is held back, and a call until its
+/// end, so a piece may have tokens without text. All pieces together have the parts of the whole answer. The last piece
+/// of a choice has its finish reason.
+struct piece : answer_parts {
     std::int32_t choice = 0;
-    std::string text;
     std::vector<token_info> tokens; ///< logprobs only where the request asked for them
     finish_reason finish = finish_reason::none;
 };

@@ -20,7 +20,8 @@ constexpr auto exit_statuses = R"(Exit status:
 
 Without --prompt, and with a terminal, it chats; /help lists the commands. Otherwise all of standard input is one
 prompt, an end of line at its end left out. An option given twice has its last value.
-Only the answer goes to standard output.)";
+Only the answer goes to standard output: its text, and each call of a tool as a line of JSON. What a model thinks first
+is shown on a terminal only, dimmed or between <think> and </think>; the conversation goes on without it.)";
 
 std::string shown(double value)
 {
@@ -107,6 +108,8 @@ command_line parse(int count, char const* const* arguments, std::string const& v
     std::string kv = "f16";
     std::string mode = "native";
     std::string quantize;
+    std::string tools;
+    bool no_reasoning = false;
     std::uint64_t seed = 0;
 
     CLI::App app("Chats with a language model.", "plait-chat");
@@ -124,6 +127,11 @@ command_line parse(int count, char const* const* arguments, std::string const& v
         app.add_option("--system", system, "What the model is told first; default: what its template says")
             ->type_name("TEXT")
             ->check(words(true));
+    app.add_option("--tools", tools, "What the model may call: a JSON array, as OpenAI describes functions")
+        ->type_name("FILE")
+        ->check(words());
+    app.add_flag("--no-reasoning", no_reasoning,
+                 "Asks the model not to think first, and hides its thoughts if it does");
     app.add_option("--max-tokens", out.max_tokens, "Longest answer; default: to the end of the context")
         ->type_name("N")
         ->check(whole(1));
@@ -224,6 +232,8 @@ command_line parse(int count, char const* const* arguments, std::string const& v
     if (!parse_into(result, app, count, arguments, exit_usage, complain, shown)) return result;
     if (prompt_option->count() > 0) out.prompt = prompt;
     if (system_option->count() > 0) out.system = system;
+    if (!tools.empty()) out.tools = tools;
+    out.reasoning = !no_reasoning;
     if (seed_option->count() > 0) out.sampling.seed = seed;
     out.engine.kv = kv == "f32" ? kv_type::f32 : kv == "q8" ? kv_type::q8 : kv_type::f16;
     out.engine.mode = mode == "f32" ? numerics::f32 : numerics::native;

@@ -27,6 +27,8 @@ struct settings {
     std::vector<std::string> stop;
     std::optional<std::string> system; ///< may be empty; none: what the template does without one
     std::optional<std::string> prompt;
+    std::optional<std::string> tools; ///< the file that has what the model may call
+    bool reasoning = true;            ///< the model may think first, and a person sees it
     bool show_plan = false;
     std::string trace; ///< the file that is to tell what the engine and its devices did; may be empty
 };

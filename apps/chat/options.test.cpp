@@ -51,6 +51,8 @@ TEST_CASE("a model is all that has to be given")
     CHECK(!s.system);
     CHECK(!s.sampling.seed);
     CHECK(!s.show_plan);
+    CHECK(!s.tools);
+    CHECK(s.reasoning);
     CHECK(s.max_tokens == 0);
 }
 
@@ -60,6 +62,9 @@ TEST_CASE("every option arrives")
                                   "hello",
                                   "--system",
                                   "be brief",
+                                  "--tools",
+                                  "tools.json",
+                                  "--no-reasoning",
                                   "--temperature",
                                   "0.5",
                                   "--top-k",
@@ -101,6 +106,8 @@ TEST_CASE("every option arrives")
                                   "[a,b]"});
     REQUIRE_MESSAGE(line.given, line.error);
     auto const& s = *line.given;
+    CHECK(s.tools == "tools.json");
+    CHECK(!s.reasoning);
     CHECK(s.prompt == "hello");
     CHECK(s.system == "be brief");
     CHECK(s.sampling.temperature == 0.5f);

@@ -4,6 +4,7 @@
 #include <plait/actors/error.hpp>
 #include <plait/apps/chat/context.hpp>
 #include <plait/apps/chat/printable.hpp>
+#include <plait/apps/chat/tools.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -83,6 +84,7 @@ program::program(runtime& home, settings given, surroundings where, held_signals
 {
     talk_.set_system(settings_.system);
     settings_.engine.record = trace_.record();
+    if (settings_.tools) tools_ = read_tools(*settings_.tools);
 }
 
 task<int> program::run()
@@ -205,7 +207,10 @@ task<> program::load()
     engine_.emplace(std::move(opened).value());
     auto const& model = engine_->info();
     if (model.chat == nullptr) {
-        if (settings_.system) throw error(errc::unsupported, "--system: the model has no chat template to put it in");
+        for (auto const& [option, given] :
+             {std::pair("--system", settings_.system.has_value()), std::pair("--tools", settings_.tools.has_value())})
+            if (given)
+                throw error(errc::unsupported, std::string(option) + ": the model has no chat template to put it in");
         co_await note("The model has no chat template: it continues your text instead of answering.");
     }
 }
@@ -240,6 +245,15 @@ request program::make_request() const
     return out;
 }
 
+request program::make_request(std::span<chat_message const> messages) const
+{
+    auto out = make_request();
+    out.messages.assign(messages.begin(), messages.end());
+    out.tools_json = tools_;
+    if (!settings_.reasoning) out.think = false;
+    return out;
+}
+
 task<std::string> program::stream(request what)
 {
     phase_ = phase::answering;
@@ -252,20 +266,19 @@ task<std::string> program::stream(request what)
     } const guard{*this};
     if (stopped_) answer.cancel();
 
-    std::string text;
+    answer_view view({where_.output_terminal, where_.output_terminal && where_.coloured, settings_.reasoning});
     while (true) {
         auto const piece = co_await answer.next();
         if (!piece) break;
-        if (piece->text.empty()) continue;
-        text += piece->text;
-        auto shown = where_.output_terminal ? printable(piece->text) : piece->text;
-        co_await print(std::move(shown));
+        auto shown = view.show(*piece);
+        if (!shown.empty()) co_await print(std::move(shown));
     }
     last_ = answer.result();
     totals_.add(*last_);
-    if (!text.empty() && !text.ends_with('\n')) co_await print("\n");
+    auto rest = view.finish();
+    if (!rest.empty()) co_await print(std::move(rest));
     phase_ = phase::busy;
-    co_return text;
+    co_return view.said();
 }
 
 /// Says why an answer ended, where that is not for its own reasons.
@@ -290,7 +303,7 @@ task<> program::answer_once(std::string text)
     auto what = make_request();
     if (engine_->info().chat != nullptr) {
         talk_.ask(std::move(text));
-        what.messages.assign(talk_.messages().begin(), talk_.messages().end());
+        what = make_request(talk_.messages());
     } else {
         what.text = std::move(text);
     }
@@ -394,17 +407,12 @@ task<> program::show_statistics()
     co_await print(printable(statistics(last_, totals_, engine_->info(), now, resident_bytes())));
 }
 
-std::vector<std::int32_t> program::encode(std::span<chat_message const> messages) const
-{
-    return engine_->encode_chat(messages);
-}
-
 task<> program::take_turn(std::string text)
 {
     if (text.starts_with("//")) text.erase(0, 1);
-    auto what = make_request();
     auto const& model = engine_->info();
     if (model.chat == nullptr) {
+        auto what = make_request();
         what.text = std::move(text);
         co_await stream(std::move(what));
         co_await explain_end();
@@ -421,7 +429,9 @@ task<> program::take_turn(std::string text)
             if (armed) talk.withdraw();
         }
     } guard{talk_};
-    auto const count = [this](auto messages) { return static_cast<std::int64_t>(encode(messages).size()); };
+    auto const count = [this](auto messages) {
+        return static_cast<std::int64_t>(engine_->prompt_of(make_request(messages)).size());
+    };
     auto room = model.context / 4;
     if (settings_.max_tokens > 0) room = std::min(room, settings_.max_tokens);
     auto const forgotten = talk_.make_room(count, model.context, room);
@@ -430,7 +440,7 @@ task<> program::take_turn(std::string text)
         co_await note("The context of " + std::to_string(model.context) + " tokens is full: the oldest " + which +
                       " forgotten.");
     }
-    what.tokens = encode(talk_.messages());
+    auto what = make_request(talk_.messages());
     auto answer = co_await stream(std::move(what));
     if (!answer.empty()) {
         guard.armed = false;

@@ -2,6 +2,7 @@
 
 #include <plait/actors/runtime.hpp>
 #include <plait/actors/scope.hpp>
+#include <plait/apps/chat/answer_view.hpp>
 #include <plait/apps/chat/console.hpp>
 #include <plait/apps/chat/conversation.hpp>
 #include <plait/apps/chat/options.hpp>
@@ -59,7 +60,7 @@ private:
     task<> show_statistics();
 
     request make_request() const;
-    std::vector<std::int32_t> encode(std::span<chat_message const> messages) const;
+    request make_request(std::span<chat_message const> messages) const;
     task<std::string> stream(request what);
     task<> explain_end();
 
@@ -79,6 +80,7 @@ private:
 
     trace_file trace_;
     std::optional<engine> engine_;
+    std::string tools_; ///< that the model may call, as JSON
     conversation talk_;
     totals totals_;
     std::optional<summary> last_;
