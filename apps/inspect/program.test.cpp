@@ -37,6 +37,23 @@ model_files opened(gguf_writer const& model)
     return open_model(file.path()); // the mapping stays when the name goes
 }
 
+/// ChatGLM2 in small: a model whose file has no chat template, since its authors wrote the prompt in code.
+gguf_writer tiny_chatglm()
+{
+    auto out = tiny_model();
+    out.set("general.architecture", "chatglm");
+    for (auto& entry : out.entries)
+        if (entry.key.starts_with("llama.")) entry.key.replace(0, 5, "chatglm");
+    out.set("chatglm.rope.dimension_count", std::uint32_t{8}); // of 16
+    for (std::string const layer : {"blk.0.", "blk.1."}) {
+        out.erase_tensor(layer + "ffn_gate.weight");
+        out.erase_tensor(layer + "ffn_up.weight");
+        out.add(layer + "ffn_up.weight", {64, 256}, ggml_type::f32); // both
+    }
+    out.erase("tokenizer.chat_template");
+    return out;
+}
+
 /// plait-inspect as a script runs it: through a shell, with its outputs in files.
 struct script {
     temporary_folder folder;
@@ -188,6 +205,30 @@ TEST_CASE("the program answers a script")
     s.run(model + " --rope-base 50 --rope-scaling linear --rope-factor 4");
     has(s.output, "context 1024");
     has(s.output, "base 50");
+}
+
+TEST_CASE("a model whose prompt its authors wrote in code has plait's template")
+{
+    script s;
+    auto const model = s.folder.write("model.gguf", tiny_chatglm().bytes()).string();
+    s.run(model + " --render -", R"([{"role": "user", "content": "hi"}])");
+    CHECK(s.status == 0);
+    CHECK(s.error == "");
+    CHECK(s.output == "[Round 1]\n\n\xe9\x97\xae\xef\xbc\x9ahi\n\n\xe7\xad\x94\xef\xbc\x9a");
+    s.run(model);
+    has(s.output, "chat template: plait's own\n");
+
+    auto none = tiny_model();
+    none.erase("tokenizer.chat_template");
+    for (auto const* const architecture : {"llama", "nosuch"}) {
+        none.set("general.architecture", std::string(architecture));
+        auto const other = s.folder.write("none.gguf", none.bytes()).string();
+        s.run(other + " --render -", "[]");
+        CHECK(s.status == 1);
+        has(s.error, "there is no chat template");
+        s.run(other);
+        has(s.output, "chat template: none\n");
+    }
 }
 
 TEST_CASE("what goes wrong is one line, and the exit status")

@@ -2,6 +2,7 @@
 
 #include <plait/actors/error.hpp>
 #include <plait/apps/chat/printable.hpp>
+#include <plait/apps/inspect/texts.hpp>
 #include <plait/model/chat/chat_template.hpp>
 #include <plait/model/families/family.hpp>
 #include <plait/model/text/model_tokenizer.hpp>
@@ -299,9 +300,10 @@ std::string show_text(model_files const& files)
     }
     out += "chat template: ";
     try {
-        auto const source = files.chat_template();
+        auto const own = files.chat_template();
+        auto const source = own.empty() ? template_of(files) : own;
         if (source.empty()) return out + "none\n";
-        out += std::to_string(source.size()) + " bytes";
+        out += own.empty() ? std::string("plait's own") : std::to_string(source.size()) + " bytes";
         (void)chat_template::parse(source);
     } catch (error const& why) {
         return out + ", but it is not understood: " + printable_line(why.what()) + "\n";

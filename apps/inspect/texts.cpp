@@ -3,7 +3,9 @@
 
 #include <plait/actors/error.hpp>
 #include <plait/apps/inspect/sheet.hpp>
+#include <plait/model/chat/builtin_templates.hpp>
 #include <plait/model/chat/chat_template.hpp>
+#include <plait/model/families/family.hpp>
 
 #include <array>
 #include <cerrno>
@@ -74,9 +76,21 @@ std::vector<std::int32_t> read_ids(std::string_view text)
     return out;
 }
 
+std::string template_of(model_files const& files)
+{
+    auto source = files.chat_template();
+    if (!source.empty()) return source;
+    try {
+        return std::string(builtin_template(describe(files).spec));
+    } catch (error const& why) {
+        if (why.condition() != errc::unsupported && why.condition() != errc::bad_file) throw;
+        return {}; // a model that plait doesn't run has no template of plait's
+    }
+}
+
 std::string render_messages(model_files const& files, settings const& how, std::string messages)
 {
-    auto source = how.chat_template ? read_input(how.chat_template->string()) : files.chat_template();
+    auto source = how.chat_template ? read_input(how.chat_template->string()) : template_of(files);
     if (source.empty()) throw error(errc::unsupported, files.source() + ": there is no chat template");
     auto const program = chat_template::parse(std::move(source));
     render_input input;

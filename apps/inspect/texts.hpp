@@ -23,6 +23,10 @@ std::string write_ids(std::span<std::int32_t const> ids);
 /// what is none.
 std::vector<std::int32_t> read_ids(std::string_view text);
 
+/// The chat template of a model: its file's, or the one that plait has for models whose authors wrote theirs in code.
+/// Empty where there is none.
+std::string template_of(model_files const& files);
+
 /// The prompt that a template makes of messages. Throws error(errc::unsupported) where the model has no template and
 /// none is given, and as chat_template::parse and render.
 std::string render_messages(model_files const& files, settings const& how, std::string messages);
