@@ -49,9 +49,9 @@ struct request {
     bool parse_special = false;
 
     sampling_options sampling;
-    std::int64_t max_tokens = 0;           ///< longest answer; 0: until the end of the context
-    std::int32_t choices = 1;              ///< answers to the same prompt (OpenAI's n), 1 to 64
-    std::vector<std::string> stop;         ///< end an answer as the model writes it, 64 of 4096 bytes at most; never shown
+    std::int64_t max_tokens = 0;   ///< longest answer; 0: until the end of the context
+    std::int32_t choices = 1;      ///< answers to the same prompt (OpenAI's n), 1 to 64
+    std::vector<std::string> stop; ///< end an answer as the model writes it; 64 of 4096 bytes at most, never shown
     std::vector<std::int32_t> stop_tokens; ///< tokens that end an answer besides the model's own; never shown
     bool ignore_end = false;               ///< the model's own end-of-generation tokens are ordinary tokens
     std::optional<std::int32_t> logprobs;  ///< log-probabilities of each token and of the most likely 0 to 20
