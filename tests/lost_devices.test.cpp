@@ -12,6 +12,7 @@
 
 #include <memory>
 #include <random>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -112,12 +113,22 @@ CO_TEST_CASE("a device that is lost on threads costs no token either")
             fault f;
             f.after = after;
             options.make_device = with_fault(static_cast<std::size_t>(spread.ranks()) - 1, f);
+            auto const record = std::make_shared<trace>();
+            options.record = record;
             auto running = co_await open(rt, std::move(options));
             f.armed->store(true);
             auto answers = co_await collect_together(running, some_requests(tokens));
             CHECK(answers == alone);
             co_await drained(running);
+            auto const stats = co_await running.stats();
             co_await running.close();
+            // Devices that were made anew are others in the picture. The one with the fault records nothing.
+            std::set<std::string> devices;
+            for (auto const& operation : record->operations())
+                devices.insert(std::string(operation.part.substr(0, operation.part.find(':'))));
+            if (after == 0) CHECK(stats.restarts == 1);
+            CHECK(std::ssize(devices) == spread.ranks() * (1 + stats.restarts) - 1);
+            if (stats.restarts > 0) CHECK(devices.contains("device 0, made 2 times"));
         }
 }
 

@@ -161,6 +161,19 @@ TEST_CASE("a trace keeps as many events as it may, and counts the others")
     CHECK(json::parse(text_of(trace())).at("traceEvents").empty());
 }
 
+TEST_CASE("parts of one name get distinct ones")
+{
+    manual_clock time;
+    trace record;
+    for (int i = 0; i < 3; ++i)
+        record.add("device", time);
+    record.add("device (2)", time);
+    std::set<std::string> names;
+    for (auto const& e : events_of(json::parse(text_of(record)), "M"))
+        names.insert(e.at("args").at("name").get<std::string>());
+    CHECK(names == std::set<std::string>{"device", "device (2)", "device (3)", "device (2) (2)"});
+}
+
 TEST_CASE("a trace file is made at once and written in the end, and without a path nothing is recorded")
 {
     temporary_folder folder;
