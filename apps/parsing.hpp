@@ -52,8 +52,9 @@ inline CLI::Validator above(int low)
     auto const range = "above " + std::to_string(low);
     auto check = [=](std::string& text) -> std::string {
         auto const value = number<double>(text);
-        return value && *value > low && *value <= std::numeric_limits<float>::max() ? std::string()
-                                                                                   : text + " is not a number " + range;
+        return value && *value > low && *value <= std::numeric_limits<float>::max()
+                   ? std::string()
+                   : text + " is not a number " + range;
     };
     return CLI::Validator(check, range);
 }

@@ -33,8 +33,8 @@ void check(model_overrides const& o)
     require_above("rope_base", o.rope_base, 1);
     require_above("rope_factor", o.rope_factor, 0);
     if (o.original_context && (*o.original_context < 1 || *o.original_context > max_context))
-        refuse("original_context", std::to_string(*o.original_context) + " is not between 1 and " +
-                                       std::to_string(max_context));
+        refuse("original_context",
+               std::to_string(*o.original_context) + " is not between 1 and " + std::to_string(max_context));
     bool const stretches = o.rope_scaling && *o.rope_scaling != rope_stretch::none;
     if (stretches && !o.rope_factor)
         refuse("rope_factor", "missing; " + std::string(name(*o.rope_scaling)) + " scaling needs one");

@@ -11,8 +11,8 @@
 #include <plait/model/convert/gguf_plan.hpp>
 #include <plait/tests/support/co_test.hpp>
 #include <plait/tests/support/failure_of.hpp>
-#include <plait/tests/support/golden.hpp>
 #include <plait/tests/support/gguf_writer.hpp>
+#include <plait/tests/support/golden.hpp>
 #include <plait/tests/support/model_probe.hpp>
 #include <plait/tests/support/nmse.hpp>
 #include <plait/tests/support/paths.hpp>
@@ -71,16 +71,16 @@ public:
     {
         auto const config = json_config::open(source_ / "config.json");
         auto const number = [&](char const* field) { return std::to_string(config.integer(field)); };
-        folder.write("config.json",
-                     R"({"architectures": ["ChatGLMForConditionalGeneration"], "model_type": "chatglm", "hidden_size": )" +
-                         number("hidden_size") + R"(, "ffn_hidden_size": )" + number("intermediate_size") +
-                         R"(, "layernorm_epsilon": 1e-05, "seq_length": 128, "num_attention_heads": )" +
-                         number("num_attention_heads") + R"(, "num_layers": )" + number("num_hidden_layers") +
-                         R"(, "kv_channels": )" + number("head_dim") +
-                         R"(, "multi_query_attention": true, "multi_query_group_num": )" +
-                         number("num_key_value_heads") +
-                         R"(, "add_qkv_bias": true, "post_layer_norm": true, "rmsnorm": true, "padded_vocab_size": )" +
-                         number("vocab_size") + "}");
+        folder.write(
+            "config.json",
+            R"({"architectures": ["ChatGLMForConditionalGeneration"], "model_type": "chatglm", "hidden_size": )" +
+                number("hidden_size") + R"(, "ffn_hidden_size": )" + number("intermediate_size") +
+                R"(, "layernorm_epsilon": 1e-05, "seq_length": 128, "num_attention_heads": )" +
+                number("num_attention_heads") + R"(, "num_layers": )" + number("num_hidden_layers") +
+                R"(, "kv_channels": )" + number("head_dim") +
+                R"(, "multi_query_attention": true, "multi_query_group_num": )" + number("num_key_value_heads") +
+                R"(, "add_qkv_bias": true, "post_layer_norm": true, "rmsnorm": true, "padded_vocab_size": )" +
+                number("vocab_size") + "}");
         std::string const to = "transformer.encoder.";
         copy("model.embed_tokens.weight", "transformer.embedding.word_embeddings.weight");
         copy("lm_head.weight", "transformer.output_layer.weight");
@@ -156,7 +156,8 @@ CO_TEST_CASE("a converted model has the logits of its folder")
     }
 }
 
-CO_TEST_CASE("ChatGLM2's layout becomes the fused one of llama.cpp's files, with the logits of the same model otherwise")
+CO_TEST_CASE(
+    "ChatGLM2's layout becomes the fused one of llama.cpp's files, with the logits of the same model otherwise")
 {
     chatglm_folder const made;
     auto const tokens = tokens_of(test_data("families/glm"));
@@ -198,8 +199,8 @@ TEST_CASE("what llama.cpp has no architecture for is refused with that reason")
     std::string const layer = "transformer.layers.0.";
     add("transformer.word_embeddings.weight", 8, 8);
     add("lm_head.weight", 8, 8);
-    for (auto const& norm : {layer + "input_layernorm", layer + "post_attention_layernorm",
-                             std::string("transformer.final_layernorm")})
+    for (auto const& norm :
+         {layer + "input_layernorm", layer + "post_attention_layernorm", std::string("transformer.final_layernorm")})
         for (auto const* kind : {".weight", ".bias"})
             add(norm + kind, 8, 0);
     for (auto const& [name, rows, columns] :

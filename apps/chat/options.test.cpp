@@ -132,8 +132,8 @@ TEST_CASE("every option arrives")
 TEST_CASE("what the model's files say of its rotation can be said otherwise")
 {
     CHECK(with_model({}).given->engine.overrides == model_overrides());
-    auto const line = with_model({"--rope-base", "1e6", "--rope-scaling", "yarn", "--rope-factor", "2.5",
-                                  "--original-context", "4096"});
+    auto const line = with_model(
+        {"--rope-base", "1e6", "--rope-scaling", "yarn", "--rope-factor", "2.5", "--original-context", "4096"});
     REQUIRE_MESSAGE(line.given, line.error);
     auto const& overrides = line.given->engine.overrides;
     CHECK(overrides.rope_base == 1e6);

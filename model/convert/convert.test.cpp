@@ -3,6 +3,7 @@
 #include <plait/actors/error.hpp>
 #include <plait/model/convert/gguf_plan.hpp>
 #include <plait/model/convert/row_codec.hpp>
+#include <plait/model/files/gguf_writer.hpp>
 
 #include <plait/tests/support/failure_of.hpp>
 #include <plait/tests/support/paths.hpp>
@@ -265,6 +266,48 @@ TEST_CASE("what a GGUF file can't say is refused")
     check_failure([&] { convert(folder_of("gpt1"), to); }, errc::unsupported,
                   {"'architectures'", "GPT-1 is not written: llama.cpp has no architecture for it"});
     CHECK_FALSE(exists(to));
+}
+
+TEST_CASE("layers that differ in heads or width have a value each")
+{
+    auto const files = open_model(folder_of("llama"));
+    auto model = describe(files);
+    model.spec.layers.at(1).attention.kv_heads = 1;
+    model.spec.layers.at(1).ffn.hidden = 48;
+    auto const plan = plan_gguf(files, model);
+    temporary_folder const folder;
+    gguf_writer(folder.path() / "keys.gguf", plan.keys, {}).finish();
+    auto const keys = gguf_file::open(folder.path() / "keys.gguf");
+    CHECK(keys.u32("llama.attention.head_count") == 4);
+    CHECK(keys.i32s("llama.attention.head_count_kv") == std::vector<std::int32_t>{2, 1});
+    CHECK(keys.i32s("llama.feed_forward_length") == std::vector<std::int32_t>{64, 48});
+    auto const dims_of = [&](std::string_view name) {
+        return std::ranges::find(plan.tensors, name, &planned_tensor::name)->dims;
+    };
+    CHECK(dims_of("blk.0.attn_k.weight") == std::vector<std::int64_t>{32, 16});
+    CHECK(dims_of("blk.1.attn_k.weight") == std::vector<std::int64_t>{32, 8});
+    CHECK(dims_of("blk.1.ffn_down.weight") == std::vector<std::int64_t>{48, 32});
+}
+
+TEST_CASE("experts' matrices take the type asked for, and their biases and their router stay")
+{
+    temporary_folder const folder;
+    auto const to = folder.path() / "to.gguf";
+    for (auto const& from : {folder_of("gpt_oss_mxfp4"), folder_of("gpt_oss_mxfp4") / "model.gguf"}) {
+        CAPTURE(from.string());
+        convert(from, to, {.type = ggml_type::q8_0, .name = {}});
+        auto const file = gguf_file::open(to);
+        CHECK(file.u32("general.file_type") == 7);
+        CHECK(file.tensor("blk.0.ffn_up_exps.weight").type == ggml_type::q8_0);
+        for (auto const* vector : {"blk.0.ffn_up_exps.bias", "blk.0.ffn_down_exps.bias", "blk.0.ffn_gate_inp.weight",
+                                   "blk.0.attn_sinks.weight"})
+            CHECK(file.tensor(vector).type == ggml_type::f32);
+    }
+    // As it was, experts in MXFP4 pass through.
+    convert(folder_of("gpt_oss_mxfp4"), to);
+    CHECK(gguf_file::open(to).tensor("blk.0.ffn_up_exps.weight").type == ggml_type::mxfp4);
+    convert(folder_of("cohere_qk_norm") / "model.gguf", to, {.type = ggml_type::f16, .name = {}});
+    CHECK(gguf_file::open(to).tensor("blk.0.attn_q_norm.weight").type == ggml_type::f32);
 }
 
 TEST_CASE("a model in several files becomes one")

@@ -88,7 +88,8 @@ gguf_form const& form_of(hf_directory const& folder)
     auto const found = std::ranges::find(forms, name, &gguf_form::hf_architecture);
     if (found != forms.end()) return *found;
     if (name == "OpenAIGPTLMHeadModel")
-        throw error(errc::unsupported, folder.config().where("architectures") + ": GPT-1 " + std::string(no_architecture));
+        throw error(errc::unsupported,
+                    folder.config().where("architectures") + ": GPT-1 " + std::string(no_architecture));
     std::string names;
     for (auto const& form : forms)
         names += (names.empty() ? "" : ", ") + std::string(form.hf_architecture);
@@ -171,8 +172,8 @@ private:
         set("context_length", spec.context);
         set("embedding_length", spec.width);
         set_hidden();
-        set("attention.head_count", a.heads);
-        set("attention.head_count_kv", a.kv_heads);
+        set_each("attention.head_count", [](layer_spec const& layer) { return layer.attention.heads; });
+        set_each("attention.head_count_kv", [](layer_spec const& layer) { return layer.attention.kv_heads; });
         set("attention.key_length", a.head_dim);
         set("attention.value_length", a.head_dim);
         set(first().norm.kind == norm_kind::rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon",
@@ -195,10 +196,28 @@ private:
         if (!folder_.chat_template().empty()) plan_.keys.set("tokenizer.chat_template", folder_.chat_template());
     }
 
+    /// One value where all layers have the same, or an array.
+    template<class Value>
+    void set_each(std::string_view key, Value value)
+    {
+        std::vector<std::int32_t> values;
+        values.reserve(model_.spec.layers.size());
+        for (auto const& layer : model_.spec.layers)
+            values.push_back(static_cast<std::int32_t>(value(layer)));
+        if (std::ranges::count(values, values.front()) == std::ssize(values))
+            set(key, std::int64_t{values.front()});
+        else
+            plan_.keys.set(std::string(form_.architecture) + "." + std::string(key), values);
+    }
+
     /// A model of experts alone has this key too; then it says what no network has.
     void set_hidden()
     {
         auto const* const mixture = experts();
+        if (mixture == nullptr) {
+            set_each("feed_forward_length", [](layer_spec const& layer) { return layer.ffn.hidden; });
+            return;
+        }
         auto hidden = first().ffn.hidden;
         if (hidden == 0) hidden = mixture->hidden;
         if (form_.expert_size && first().ffn.hidden == 0)
@@ -455,6 +474,14 @@ private:
     gguf_plan plan_;
 };
 
+/// Vectors, also those of several heads or experts, and what few rows a router has, as in every converter.
+bool stays(stored_tensor const& tensor)
+{
+    auto const holds = [&](std::string_view part) { return tensor.name.find(part) != tensor.name.npos; };
+    return tensor.rank == 1 || tensor.name.ends_with(".bias") || holds("_norm.") || holds("ffn_gate_inp") ||
+           holds("position_embd");
+}
+
 gguf_plan plan_of(gguf_file const& file)
 {
     gguf_plan plan;
@@ -468,8 +495,7 @@ gguf_plan plan_of(gguf_file const& file)
         out.name = tensor.name;
         out.dims.assign(tensor.dims.begin(), tensor.dims.begin() + tensor.rank);
         out.parts.push_back({std::string(tensor.name), tensor.rows()});
-        // Vectors, and what few rows a router has, stay as they are, as in every converter.
-        out.as_it_is = tensor.rank == 1 || tensor.name.find("ffn_gate_inp") != std::string_view::npos;
+        out.as_it_is = stays(tensor);
         plan.tensors.push_back(std::move(out));
     }
     return plan;

@@ -73,8 +73,7 @@ private:
 
 } // namespace
 
-void prove_same_ids(tokenizer_description const& before, tokenizer_description const& after,
-                    std::string const& source)
+void prove_same_ids(tokenizer_description const& before, tokenizer_description const& after, std::string const& source)
 {
     comparison const all(before, after, source);
     for (auto const line : lines)

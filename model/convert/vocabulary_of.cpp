@@ -201,7 +201,8 @@ private:
     {
         auto const* const how =
             from_.normalizer.size() == 1 ? std::get_if<normal::sentencepiece>(&from_.normalizer.front()) : nullptr;
-        if (how == nullptr || !from_.cuts.empty()) refuse(source_, "it cuts or rewrites text as SentencePiece does not");
+        if (how == nullptr || !from_.cuts.empty())
+            refuse(source_, "it cuts or rewrites text as SentencePiece does not");
         if (how->prefix_at_end) refuse(source_, "it puts a space at the end of a text");
         for (auto const& token : from_.added) {
             if (!is_text(token.id)) continue;
@@ -316,8 +317,7 @@ void set_vocabulary(gguf_metadata& keys, vocabulary const& what)
     flag("add_eos_token", what.add_eos);
     flag("add_space_prefix", what.add_space_prefix);
     flag("remove_extra_whitespaces", what.remove_extra_spaces);
-    if (!what.charsmap.empty())
-        keys.set(prefix + "precompiled_charsmap", std::as_bytes(std::span(what.charsmap)));
+    if (!what.charsmap.empty()) keys.set(prefix + "precompiled_charsmap", std::as_bytes(std::span(what.charsmap)));
     std::string const own = "tokenizer.plait.";
     if (what.before) keys.set(own + "before", *what.before);
     if (what.after) keys.set(own + "after", *what.after);

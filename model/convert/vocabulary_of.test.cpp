@@ -110,17 +110,16 @@ json json_of(sentencepiece_model const& model)
                          {"rstrip", false},
                          {"normalized", false},
                          {"special", true}});
-    auto const spaces =
-        json{{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", mark}};
+    auto const spaces = json{{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", mark}};
     auto const marks = json{{"type", "Replace"}, {"pattern", {{"String", mark}}}, {"content", " "}};
     return {{"version", "1.0"},
             {"added_tokens", added},
-            {"normalizer",
-             {{"type", "Sequence"}, {"normalizers", {{{"type", "Prepend"}, {"prepend", mark}}, spaces}}}},
+            {"normalizer", {{"type", "Sequence"}, {"normalizers", {{{"type", "Prepend"}, {"prepend", mark}}, spaces}}}},
             {"pre_tokenizer", nullptr},
             {"post_processor",
              {{"type", "TemplateProcessing"},
-              {"single", {{{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}}, {{"Sequence", {{"id", "A"}, {"type_id", 0}}}}}},
+              {"single",
+               {{{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}}, {{"Sequence", {{"id", "A"}, {"type_id", 0}}}}}},
               {"special_tokens", {{"<s>", {{"id", "<s>"}, {"ids", {1}}, {"tokens", {"<s>"}}}}}}}},
             {"decoder",
              {{"type", "Sequence"},
@@ -180,7 +179,8 @@ TEST_CASE("a folder with a SentencePiece model has the vocabulary that llama.cpp
     temporary_folder const folder;
     for (auto const* name : {"config.json", "tokenizer_config.json"})
         std::filesystem::copy_file(source / name, folder.path() / name);
-    std::filesystem::copy_file(test::tokenizer_kind("spm_llama") / "tokenizer.model", folder.path() / "tokenizer.model");
+    std::filesystem::copy_file(test::tokenizer_kind("spm_llama") / "tokenizer.model",
+                               folder.path() / "tokenizer.model");
     test::safetensors_writer weights;
     auto const add = [&](std::string const& name, std::uint64_t rows, std::uint64_t columns) {
         auto const count = rows * std::max<std::uint64_t>(columns, 1);
@@ -193,10 +193,10 @@ TEST_CASE("a folder with a SentencePiece model has the vocabulary that llama.cpp
     std::string const layer = "model.layers.0.";
     for (auto const* norm : {"input_layernorm", "post_attention_layernorm"})
         add(layer + norm + ".weight", 32, 0);
-    for (auto const& [name, rows] : {std::pair("self_attn.q_proj", 32), std::pair("self_attn.k_proj", 16),
-                                     std::pair("self_attn.v_proj", 16), std::pair("self_attn.o_proj", 32),
-                                     std::pair("mlp.gate_proj", 32), std::pair("mlp.up_proj", 32),
-                                     std::pair("mlp.down_proj", 32)})
+    for (auto const& [name, rows] :
+         {std::pair("self_attn.q_proj", 32), std::pair("self_attn.k_proj", 16), std::pair("self_attn.v_proj", 16),
+          std::pair("self_attn.o_proj", 32), std::pair("mlp.gate_proj", 32), std::pair("mlp.up_proj", 32),
+          std::pair("mlp.down_proj", 32)})
         add(layer + name + ".weight", static_cast<std::uint64_t>(rows), 32);
     folder.write("model.safetensors", weights.bytes());
     convert(folder.path(), folder.path() / "model.gguf", {.type = {}, .name = "tiny"});
@@ -247,10 +247,8 @@ TEST_CASE("a tokenizer.json that describes a SentencePiece model has its scores,
         auto other = json_of(model);
         other["normalizer"] = other["normalizer"]["normalizers"][1];
         other["decoder"]["decoders"].erase(3);
-        other["pre_tokenizer"] = {{"type", "Split"},
-                                  {"pattern", {{"String", " "}}},
-                                  {"behavior", "MergedWithPrevious"},
-                                  {"invert", false}};
+        other["pre_tokenizer"] = {
+            {"type", "Split"}, {"pattern", {{"String", " "}}}, {"behavior", "MergedWithPrevious"}, {"invert", false}};
         auto const gemma = parsed(other);
         auto const plain = written(gemma);
         CHECK(plain.add_space_prefix == false);
@@ -277,14 +275,38 @@ TEST_CASE("a tokenizer.json that describes a SentencePiece model has its scores,
     }
 }
 
+TEST_CASE("published vocabularies of SentencePiece keep their scores through a tokenizer.json")
+{
+    int vocabularies = 0;
+    for (auto const* name : {"llama-spm", "baichuan"}) {
+        auto const path = test::shared_data(std::string("tokenizers/") + name + ".gguf");
+        if (!path) continue;
+        ++vocabularies;
+        CAPTURE(std::string(name));
+        auto const stored = read_vocabulary(gguf_file::open(*path));
+        sentencepiece_model model;
+        model.how = sentencepiece_model::algorithm::bpe;
+        for (std::size_t i = 0; i < stored.tokens.size(); ++i)
+            model.pieces.push_back({stored.tokens[i], stored.scores[i], static_cast<token_type>(stored.types[i])});
+        auto const from = parsed(json_of(model));
+        auto const what = written(from);
+        std::size_t same = 0;
+        for (std::size_t i = 0; i < stored.tokens.size(); ++i)
+            same += what.scores[i] == stored.scores[i] ? 1 : 0;
+        MESSAGE(name, ": ", same, " of ", stored.tokens.size(), " scores are the same");
+        check_same(from, through_a_file(what), {"<unk>"});
+    }
+    if (vocabularies == 0) MESSAGE("skipped: not found: shared/data/tokenizers");
+}
+
 TEST_CASE("added tokens are found where they were, and what strips the text beside them is refused")
 {
     auto const model = model_of("spm_llama");
     auto with = [&](bool strips) {
         auto all = json_of(model);
         auto id = model.pieces.size();
-        for (auto const& [text, special] : {std::pair("<|user|>", true), std::pair("<|end|>", true),
-                                            std::pair("<tool>", false)})
+        for (auto const& [text, special] :
+             {std::pair("<|user|>", true), std::pair("<|end|>", true), std::pair("<tool>", false)})
             all["added_tokens"].push_back({{"id", id++},
                                            {"content", text},
                                            {"single_word", false},
