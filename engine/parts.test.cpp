@@ -339,8 +339,7 @@ CO_TEST_CASE("a request says whether the model thinks, and more that its templat
 CO_TEST_CASE("a cancelled answer does not show what was held back")
 {
     strings pieces{"<tool_call>", R"({"name": "f"})"};
-    for (int i = 0; i < 300; ++i)
-        pieces.emplace_back(" ");
+    pieces.insert(pieces.end(), 300, " ");
     tiny_file file(scripted_model(says(think_template, pieces)));
     auto running = co_await open(rt, tiny_engine(file.path()));
     auto answer = co_await running.submit(offering(question()));

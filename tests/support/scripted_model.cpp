@@ -52,6 +52,7 @@ gguf_writer scripted_model(scripted_model_options const& options)
     for (auto const& answer : options.answers) {
         auto pieces = answer.pieces;
         pieces.emplace_back("<|im_end|>");
+        places.reserve(places.size() + pieces.size());
         for (std::size_t i = 0; i < pieces.size(); ++i) {
             auto const at = answer.at + i;
             if (at < 1 || at > context || (!places.empty() && places.back().position >= at - 1))
