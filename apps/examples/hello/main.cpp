@@ -3,13 +3,9 @@
 #include <plait/streams/trace_file.hpp>
 
 #include <iostream>
-#include <memory>
 
-plait::task<> hello(plait::runtime& home, std::string model, std::string question, std::shared_ptr<plait::trace> record)
+plait::task<> hello(plait::runtime& home, plait::engine_options options, std::string question)
 {
-    plait::engine_options options;
-    options.model = model;
-    options.record = record;
     auto engine = co_await plait::open(home, options);
 
     plait::request ask;
@@ -28,7 +24,10 @@ int main(int argc, char** argv)
 {
     plait::trace_file trace(plait::take_trace_option(argc, argv)); // --trace FILE: what ran when
     if (argc != 3) return 2;
+    plait::engine_options options;
+    options.model = argv[1];
+    options.record = trace.record();
     plait::runtime home;
-    home.run(hello(home, argv[1], argv[2], trace.record()));
+    home.run(hello(home, options, argv[2]));
     trace.write();
 }
