@@ -120,7 +120,7 @@ TEST_CASE(
         auto const found = run_all(options, requests);
         // What the host does for the first step, and until all of the requests have come, nothing hides.
         auto const ideal = (stages * tokens + stages - 1) * stage_time;
-        CHECK(ratio(found.takes, ideal) <= 1.05);
+        CHECK(ratio(found.takes, ideal) <= 1.01);
         CHECK(found.answers == run_all(staged(model.path(), 1, {}), requests).answers);
     }
 }

@@ -51,8 +51,8 @@ sim_device::sim_device(runtime& home, std::size_t memory_limit, sim_options opti
     : home_(home)
     , memory_(options.name, memory_limit)
     , options_(std::move(options))
-    , worker_(std::make_shared<host::compute_pool>(home, 1))
     , issue_times_{home.clock(), options_.issue}
+    , worker_(std::make_shared<host::compute_pool>(home, 1))
     , wake_up_(std::make_shared<wake_up>(home.clock(), home.pool(), bell_))
 {
     if (options_.issue <= duration{}) return;

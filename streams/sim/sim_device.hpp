@@ -89,10 +89,10 @@ private:
     runtime& home_;
     host::mapped_memory memory_;
     sim_options options_;
+    host::issue_times issue_times_;
     std::shared_ptr<host::compute_pool> worker_; ///< the gpu's own thread
     std::shared_ptr<host::doorbell> bell_ = std::make_shared<host::doorbell>();
     std::array<line, stream_roles> lines_{line(bell_), line(bell_), line(bell_), line(bell_), line(bell_)};
-    host::issue_times issue_times_;
     std::shared_ptr<wake_up> wake_up_;
 };
 
