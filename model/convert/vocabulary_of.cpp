@@ -175,6 +175,8 @@ private:
         if (how.map != nullptr || how.remove_extra_spaces || !how.escape_spaces)
             refuse(source_, "it rewrites text before it cuts it");
         out_.add_space_prefix = how.add_prefix;
+        out_.normalized_symbols = std::ranges::any_of(
+            from_.added, [this](added_token const& token) { return is_text(token.id) && token.normalized; });
         out_.scores = model.scores;
     }
 
@@ -323,6 +325,7 @@ void set_vocabulary(gguf_metadata& keys, vocabulary const& what)
     if (what.after) keys.set(own + "after", *what.after);
     if (!what.space_prefix.empty()) keys.set(own + "space_prefix", what.space_prefix);
     if (what.single_precision) keys.set(own + "single_precision", true);
+    if (what.normalized_symbols) keys.set(own + "normalized_symbols", true);
 }
 
 } // namespace plait

@@ -19,8 +19,9 @@ namespace plait {
 /// - SentencePiece's unigram model without symbols of its own and without bytes.
 ///
 /// What only plait reads is in keys of its own: several tokens before or after a text, a space in front of some parts
-/// of a text, sums in F32. Errors: errc::unsupported, after `source`, for what can't be said, also where a text would
-/// have other tokens (prove_same_ids); errc::bad_file where there are more than `tokens` tokens.
+/// of a text, symbols that are found behind that space, sums in F32. Errors: errc::unsupported, after `source`, for
+/// what can't be said, also where a text would have other tokens (prove_same_ids); errc::bad_file where there are more
+/// than `tokens` tokens.
 vocabulary vocabulary_of(tokenizer_description const& from, std::int64_t tokens, std::string_view architecture,
                          std::string const& source);
 

@@ -173,6 +173,20 @@ TEST_CASE("a SentencePiece model keeps its pieces, scores and types, and texts t
     check_same(from, through_a_file(what));
 }
 
+TEST_CASE("symbols of a SentencePiece model are found behind the space in front of a text")
+{
+    auto model = model_of("spm_llama");
+    for (auto const* symbol : {"<tool>", "\u2581\u2581", "fox", "\n"}) {
+        std::erase_if(model.pieces, [&](auto const& piece) { return piece.text == symbol; });
+        model.pieces.push_back({symbol, 0, token_type::user_defined});
+    }
+    auto const from = describe(model, "model");
+    auto const what = written(from);
+    CHECK(what.normalized_symbols);
+    CHECK(what.tokens[model.pieces.size() - 3] == "  "); // as other programs look for it
+    check_same(from, through_a_file(what));
+}
+
 TEST_CASE("a folder with a SentencePiece model has the vocabulary that llama.cpp's converter gives it")
 {
     auto const source = test::test_data("tokenizer/converted");

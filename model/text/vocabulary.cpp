@@ -85,6 +85,7 @@ private:
         }
         out_.model = sentencepiece_bpe_model{.scores = scores()};
         spell_spaces();
+        if (source_.normalized_symbols) find_symbols_late();
         if (space) out_.strip_front = " ";
         adds_bos = true;
         bos = known(1, token_type::control);
@@ -106,6 +107,22 @@ private:
         else if (source_.space_prefix != "always")
             throw error(errc::unsupported, own_prefix + "space_prefix: " + quote(source_.space_prefix));
         out_.cuts.emplace_back(std::move(step));
+    }
+
+    /// As SentencePiece's own library does it.
+    void find_symbols_late()
+    {
+        for (auto& token : out_.added) {
+            auto const id = static_cast<std::size_t>(token.id);
+            if (out_.types[id] != token_type::user_defined) continue;
+            token.normalized = true;
+            auto& text = out_.tokens[id];
+            for (auto at = text.find(' '); at != text.npos; at = text.find(' ', at))
+                text.replace(at, 1, "\u2581");
+            token.text = text;
+        }
+        out_.added_are_normal = true;
+        out_.spell_added = true;
     }
 
     void sentencepiece_unigram()
@@ -225,6 +242,7 @@ vocabulary read_vocabulary(gguf_file const& file)
     if (file.has(own_prefix + "after")) v.after = file.i32s(own_prefix + "after");
     v.space_prefix = file.string(own_prefix + "space_prefix", "");
     v.single_precision = file.boolean(own_prefix + "single_precision", false);
+    v.normalized_symbols = file.boolean(own_prefix + "normalized_symbols", false);
     return v;
 }
 

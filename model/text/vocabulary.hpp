@@ -32,7 +32,8 @@ struct vocabulary {
     /// Of "llama", where add_space_prefix: "first" puts the space in front of the first part of a text alone, "always"
     /// of every part; neither where there is one already. Empty: of every part, whatever it begins with.
     std::string space_prefix;
-    bool single_precision = false; ///< of "t5": unigram_model::single_precision
+    bool single_precision = false;   ///< of "t5": unigram_model::single_precision
+    bool normalized_symbols = false; ///< of "llama": user-defined tokens are found behind the space in front of a text
 };
 
 /// The `tokenizer.ggml.*` entries of a file. Errors: errc::bad_file where one is missing or of the wrong type.
