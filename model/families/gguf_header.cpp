@@ -397,7 +397,7 @@ described_model gguf_header::describe(family_layout const& how, gguf_names const
     spec.final_norm = norm;
 
     // Every layer needs tensors, so a file cannot have more layers than tensors: nothing is reserved for a lie.
-    auto const blocks = static_cast<std::size_t>(size("block_count"));
+    auto const blocks = static_cast<std::size_t>(checked("block_count", file_.u32(key("block_count")), max_layers));
     if (blocks > file_.tensors().size())
         fail("block_count", std::to_string(blocks) + " layers, but the file has only " +
                                 std::to_string(file_.tensors().size()) + " tensors");

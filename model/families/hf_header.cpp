@@ -545,7 +545,7 @@ described_model hf_header::describe(family_layout const& how, hf_names const& na
     spec.final_norm = norm;
 
     // Every layer needs tensors, so a folder cannot have more layers than tensors: nothing is reserved for a lie.
-    auto const layers = static_cast<std::size_t>(size(names.layers));
+    auto const layers = static_cast<std::size_t>(size_of(config(), names.layers, max_layers));
     if (layers > folder_.tensors().size())
         fail(names.layers, std::to_string(layers) + " layers, but the files have only " +
                                std::to_string(folder_.tensors().size()) + " tensors");

@@ -251,7 +251,7 @@ TEST_CASE("a mixture that a config only claims is refused by the field or the te
         CAPTURE(value);
         changed.check_refused(errc::bad_file, parts);
     };
-    refused("num_local_experts", "4097", {"'num_local_experts': 4097 is not between 1 and 4096"});
+    refused("num_local_experts", "1025", {"'num_local_experts': 1025 is not between 1 and 1024"});
     refused("num_local_experts", "0", {"'num_local_experts': 0"});
     refused("num_local_experts", "-1", {"'num_local_experts': -1"});
     refused("num_local_experts", "4", {"tensor '", "missing"});
@@ -279,8 +279,8 @@ TEST_CASE("a config that makes no sense is refused by the name of the field")
     refused("hidden_size", "7", {"'num_attention_heads': 2 heads do not divide the width 7"});
     refused("hidden_size", "16", {"tensor 'model.embed_tokens.weight'", "[8, 10]"});
     refused("vocab_size", "11", {"tensor 'model.embed_tokens.weight'"});
-    refused("num_hidden_layers", "1000000",
-            {"'num_hidden_layers': 1000000 layers, but the files have only 12 tensors"});
+    refused("num_hidden_layers", "1025", {"'num_hidden_layers': 1025 is not between 1 and 1024"});
+    refused("num_hidden_layers", "1000", {"'num_hidden_layers': 1000 layers, but the files have only 12 tensors"});
     refused("num_hidden_layers", "2", {"tensor 'model.layers.1."});
     refused("num_key_value_heads", "3", {"'num_key_value_heads': 3 KV heads do not divide the 2 heads"});
     refused("num_key_value_heads", "0", {"'num_key_value_heads': 0"});

@@ -232,7 +232,8 @@ TEST_CASE("hyper-parameters that make no sense are refused by key")
     auto const set = [](char const* key, auto value) { return [=](file& f) { f.set(key, value); }; };
     bad(set("llama.block_count", 0u), "'llama.block_count': 0");
     bad(set("llama.block_count", 0xffffffffu), "'llama.block_count': 4294967295");
-    bad(set("llama.block_count", 1'000'000u), "1000000 layers, but the file has only 20 tensors");
+    bad(set("llama.block_count", 1025u), "'llama.block_count': 1025 is not between 1 and 1024");
+    bad(set("llama.block_count", 1000u), "1000 layers, but the file has only 20 tensors");
     bad(set("llama.block_count", -1), "'llama.block_count': is negative");
     bad(set("llama.context_length", 0u), "'llama.context_length': 0");
     bad(set("llama.context_length", (1u << 24) + 1), "'llama.context_length': 16777217");
@@ -319,7 +320,7 @@ TEST_CASE("a mixture that the header only claims is refused by the key or the te
     bad([](file& f) { f.set("llama.expert_count", 8u); }, "'llama.expert_used_count'");
     bad(mixture(8, 2, 0), "tensor 'blk.0.ffn_gate_inp.weight'");
     bad(mixture(4294967295u, 2, 0), "'llama.expert_count': 4294967295 is not between 1 and");
-    bad(mixture(4097, 2, 4097), "'llama.expert_count': 4097 is not between 1 and 4096");
+    bad(mixture(1025, 2, 1025), "'llama.expert_count': 1025 is not between 1 and 1024");
     bad(mixture(1000, 2, 8), "'llama.expert_count': 1000 experts, but 'blk.0.ffn_gate_inp.weight' has 8 rows");
     bad(mixture(8, 9, 8), "experts used: 9 is not between 1 and 8");
     bad(mixture(8, 2, 8), "tensor 'blk.0.ffn_gate_exps.weight': missing");
