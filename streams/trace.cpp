@@ -64,7 +64,7 @@ trace::trace(std::size_t events_of_a_part)
 
 trace::~trace() = default;
 
-trace_part& trace::add(std::string name, clock const& time)
+trace_part& trace::add(std::string const& name, clock const& time)
 {
     std::lock_guard lock(mutex_);
     auto const taken = [&](std::string const& wanted) {

@@ -100,7 +100,7 @@ public:
 
     /// A part of its own, which lives as long as this; from any thread. `time` outlives what is recorded there. Where
     /// another part has the name, a number is added to it.
-    trace_part& add(std::string name, clock const& time);
+    trace_part& add(std::string const& name, clock const& time);
 
     /// As a JSON object in the Trace Event Format, times in microseconds since the first event. Called when nothing is
     /// recorded: after close() of an engine.

@@ -12,21 +12,15 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
 {
     if (size < 2) return 0;
     plait::answer_style style;
-    style.thoughts = static_cast<plait::answer_style::reasoning>(data[0] % 3);
-    style.tools = static_cast<plait::answer_style::calls>(data[0] / 3 % 8);
+    style.thoughts = static_cast<plait::answer_style::reasoning>(data[0] % 4);
+    style.tools = static_cast<plait::answer_style::calls>(data[0] / 4 % 8);
     std::string_view const text(reinterpret_cast<char const*>(data) + 2, size - 2);
     auto const parse = [&](std::size_t step) {
         plait::answer_parser parser(style, data[1] >= 128);
         plait::answer_parts all;
-        auto const add = [&](plait::answer_parts more) {
-            all.reasoning += more.reasoning;
-            all.text += more.text;
-            all.calls.insert(all.calls.end(), more.calls.begin(), more.calls.end());
-            all.malformed |= more.malformed;
-        };
         for (std::size_t at = 0; at < text.size(); at += step)
-            add(parser.push(text.substr(at, step)));
-        add(parser.finish());
+            all += parser.push(text.substr(at, step));
+        all += parser.finish();
         return all;
     };
     if (!(parse(std::max<std::size_t>(size, 1)) == parse(1 + data[1] % 16))) std::abort();

@@ -21,7 +21,7 @@ template<class IsPiece>
 std::size_t count_joins(std::string_view text, IsPiece is_piece)
 {
     std::size_t out = 0;
-    for (auto at = first_utf8(text).length; at < text.size(); at += first_utf8(text.substr(at)).length)
+    for (std::size_t at = first_utf8(text).length; at < text.size(); at += first_utf8(text.substr(at)).length)
         if (is_piece(text.substr(0, at)) && is_piece(text.substr(at))) ++out;
     return out;
 }
