@@ -596,6 +596,57 @@ CO_TEST_CASE("a method that stops its own actor ends before the object goes, cal
     }
 }
 
+TEST_CASE("no method runs on an actor of a pool that another thread has just stopped")
+{
+    struct victim : actor {
+        ~victim() { value_ = 0; }
+        int value() const { return value_; }
+
+    private:
+        int volatile value_ = 7;
+    };
+    struct asker : actor {
+        task<int> run(ref<victim> whom)
+        {
+            int wrong = 0;
+            for (;;) {
+                auto got = co_await as_result(ask<&victim::value>(whom));
+                if (!got) co_return wrong;
+                if (std::move(got).value() != 7) ++wrong;
+            }
+        }
+    };
+    runtime_options options;
+    options.threads = 8;
+    runtime rt(options);
+    auto hunt = [&]() -> task<int> {
+        std::vector<ref<asker>> askers;
+        askers.reserve(4);
+        for (int i = 0; i < 4; ++i)
+            askers.push_back(rt.spawn<asker>());
+        int wrong = 0;
+        for (int round = 0; round < 3000; ++round) {
+            auto whom = rt.spawn<victim>();
+            std::vector<task<int>> all;
+            all.reserve(askers.size() + 1);
+            for (auto const& one : askers)
+                all.push_back(ask<&asker::run>(one, whom));
+            auto end = [](ref<victim> last) -> task<int> {
+                for (int i = 0; i < 20; ++i)
+                    co_await this_task::yield();
+                co_await stop(last);
+                co_return 0;
+            };
+            all.push_back(end(whom));
+            auto const found = co_await when_all(std::move(all));
+            for (auto const each : found)
+                wrong += each;
+        }
+        co_return wrong;
+    };
+    CHECK(rt.run(hunt()) == 0);
+}
+
 CO_TEST_CASE("two actors that ask each other at the same time both get their answers")
 {
     struct pair : actor {

@@ -459,8 +459,12 @@ void actor_core::take_direct(message& m) noexcept
 
 bool actor_core::enter_call() noexcept
 {
-    if (counters_ || watched_thread::watches() || closed_.load(std::memory_order_relaxed) || !enter_direct())
+    if (counters_ || watched_thread::watches() || !enter_direct()) return false;
+    // Only now: on a pool another thread may have ended the actor until just before.
+    if (closed_.load(std::memory_order_relaxed)) {
+        leave_direct();
         return false;
+    }
     ++direct_calls;
     return true;
 }

@@ -1,8 +1,8 @@
 #include <plait/actors/frame_pool.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include <sys/mman.h>
@@ -15,7 +15,7 @@ constinit thread_local frame_cache* frame_cache::mine = nullptr;
 
 namespace {
 
-/// Memory that is never given back, in growing pieces of the heap. A process that needs much of it gets huge pages,
+/// Memory that is never given back, in pieces. A process that needs much of it gets huge pages,
 /// where the system has them: works that wake in any order are everywhere in it, and small pages would cost them a walk
 /// through the page tables each.
 class growing_memory {
@@ -24,28 +24,63 @@ public:
     std::byte* take(std::size_t size)
     {
         std::lock_guard lock(mutex_);
-        if (static_cast<std::size_t>(end_ - next_) < size) grow(size);
+        if (static_cast<std::size_t>(end_ - next_) < size) grow();
         return std::exchange(next_, next_ + size);
+    }
+
+    /// What it has taken from the system; from any thread.
+    pool_growth taken() const noexcept
+    {
+        return {bytes_.load(std::memory_order_relaxed), pieces_.load(std::memory_order_relaxed)};
     }
 
 private:
     static constexpr std::size_t huge_page = std::size_t(2) << 20;
+    static constexpr std::size_t small_piece = 65536; ///< more than the largest batch
+    static constexpr std::int64_t little = 4 << 20;
 
     /// What is left of the last piece, less than the largest batch, is lost.
-    void grow(std::size_t size)
+    void grow()
     {
-        auto const bytes = std::max(size, std::min(std::bit_floor(total_ / 2 + 65536), huge_page));
-        auto const align = bytes == huge_page ? huge_page : memory_pool::granule;
-        next_ = static_cast<std::byte*>(::operator new(bytes, std::align_val_t{align}));
-        end_ = next_ + bytes;
-        total_ += bytes;
-        if (bytes == huge_page) ::madvise(next_, bytes, MADV_HUGEPAGE); // a wish: without it all is as right
+        if (bytes_.load(std::memory_order_relaxed) >= little && use(map_huge(), huge_page)) return;
+        if (!use(map(small_piece), small_piece)) throw std::bad_alloc();
+    }
+
+    bool use(std::byte* memory, std::size_t bytes) noexcept
+    {
+        if (memory == nullptr) return false;
+        next_ = memory;
+        end_ = memory + bytes;
+        bytes_.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+        pieces_.fetch_add(1, std::memory_order_relaxed);
+        return true;
+    }
+
+    static std::byte* map(std::size_t bytes) noexcept
+    {
+        auto* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        return memory == MAP_FAILED ? nullptr : static_cast<std::byte*>(memory);
+    }
+
+    /// One that begins where a huge page does; what is around it goes back.
+    static std::byte* map_huge() noexcept
+    {
+        auto* const memory = map(2 * huge_page);
+        if (memory == nullptr) return nullptr;
+        auto const before = (huge_page - reinterpret_cast<std::uintptr_t>(memory) % huge_page) % huge_page;
+        if (before > 0) ::munmap(memory, before);
+        ::munmap(memory + before + huge_page, huge_page - before);
+#ifdef MADV_HUGEPAGE
+        ::madvise(memory + before, huge_page, MADV_HUGEPAGE); // a wish: without it all is as right
+#endif
+        return memory + before;
     }
 
     std::mutex mutex_;
     std::byte* next_ = nullptr;
     std::byte* end_ = nullptr;
-    std::size_t total_ = 0;
+    std::atomic<std::int64_t> bytes_{0};
+    std::atomic<std::int64_t> pieces_{0};
 };
 
 } // namespace
@@ -76,6 +111,8 @@ public:
         chain->below = l.top;
         l.top = chain;
     }
+
+    pool_growth taken() const noexcept { return memory_.taken(); }
 
     /// Pieces that are alive, in whatever thread's pool, or used.
     std::int64_t out() const noexcept
@@ -270,6 +307,13 @@ std::int64_t live_frames() noexcept
 }
 
 namespace detail {
+
+pool_growth taken_by_pools() noexcept
+{
+    auto const frames = all().frames.taken();
+    auto const nodes = all().nodes.taken();
+    return {frames.bytes + nodes.bytes, frames.pieces + nodes.pieces};
+}
 
 void* allocate_frame_slowly(std::size_t size)
 {

@@ -98,6 +98,13 @@ struct frame_cache {
     static constinit thread_local frame_cache* mine;
 };
 
+/// What the pools of all threads have taken from the system so far.
+struct pool_growth {
+    std::int64_t bytes = 0;
+    std::int64_t pieces = 0;
+};
+pool_growth taken_by_pools() noexcept;
+
 void* allocate_frame_slowly(std::size_t size);
 void free_frame_slowly(void* memory, std::size_t size) noexcept;
 void* allocate_node_slowly(std::size_t size);

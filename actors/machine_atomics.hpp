@@ -15,13 +15,14 @@ inline void relax() noexcept
 #endif
 }
 
-/// Fetches the cache line of `address` to be written, without waiting for it. A load would fetch it to be read, and the
-/// write would then have to ask the others once more to give it up. (What a compiler makes of a prefetch for writing is
-/// one for reading, on the oldest processors that it may assume.)
-inline void prefetch_to_write(void const* address) noexcept
+/// Fetches the cache line at `near`, or so many bytes away from it, to be written, without waiting for it. A load would
+/// fetch it to be read, and the write would then have to ask the others once more to give it up. (What a compiler makes
+/// of a prefetch for writing is one for reading, on the oldest processors that it may assume.)
+inline void prefetch_to_write(void const* near, std::intptr_t away = 0) noexcept
 {
+    auto const* const address = static_cast<char const*>(near) + away;
 #if defined(__x86_64__)
-    asm volatile("prefetchw %0" : : "m"(*static_cast<char const*>(address)));
+    asm volatile("prefetchw %0" : : "m"(*address));
 #else
     __builtin_prefetch(address, 1);
 #endif

@@ -37,7 +37,7 @@ public:
         if (!w) return nullptr;
         // Comes while the exchange waits for the cache line of the word: a work is part of something larger.
         for (int line = -1; line < 6; ++line)
-            prefetch_to_write(reinterpret_cast<char const*>(w) + 64 * line);
+            prefetch_to_write(w, 64 * line);
         return reversed(newest_.exchange(nullptr, std::memory_order_acquire));
     }
 

@@ -144,7 +144,8 @@ def state_of(core):
     ):
         if core[member]:
             return state
-    return "running" if core["running_"]["first_"] else "idle"
+    # A method that was called in place has no message.
+    return "running" if core["running_"]["first_"] or core["in_call_"] else "idle"
 
 
 def show_actor(core):

@@ -20,6 +20,10 @@ answer::answer(tokenizer const& text, settings how, std::shared_ptr<answer_chann
     }
     out_->outcome.prompt_tokens = settings_.prompt_tokens;
     out_->outcome.choices.resize(choices_.size());
+}
+
+void answer::admitted()
+{
     if (settings_.record != nullptr) settings_.record->begin("request", settings_.number);
 }
 
@@ -98,8 +102,9 @@ void answer::show(std::int32_t choice, text_stream::update update, finish_reason
     p.finish = finish;
     if (c.parser) {
         p += c.parser->push(update.text);
-        bool const whole = finish != finish_reason::cancelled && finish != finish_reason::failed;
-        if (finish != finish_reason::none && whole) p += c.parser->finish();
+        bool const shown = finish != finish_reason::cancelled && finish != finish_reason::failed;
+        bool const by_model = finish == finish_reason::stop && !c.text.stopped();
+        if (finish != finish_reason::none && shown) p += c.parser->finish(by_model);
     } else {
         p.text = std::move(update.text);
     }

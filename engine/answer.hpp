@@ -101,6 +101,8 @@ public:
     void end(std::int32_t choice, finish_reason why, time_point now);
     void end_all(finish_reason why, time_point now, std::error_code failure = {});
 
+    /// It waits for its turn: refused, it would never have begun.
+    void admitted();
     void started(time_point now) noexcept;
     void preempted() noexcept { ++out_->outcome.preemptions; }
 

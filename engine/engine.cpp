@@ -188,7 +188,7 @@ task<generation> engine::submit(request what) const
 /// Computes a prompt for what `why` says.
 task<std::vector<float>> engine::read(request what, reading why) const
 {
-    auto place = load_balance::take(loads_, what.choices);
+    auto place = load_balance::take(loads_, 1); // whatever `choices` says
     auto const& core = cores_[place.replica()];
     auto channel = co_await ask<&engine_core::submit>(core, std::move(what), why, std::move(place));
     generation answer(channel); // cancels the request where this is left before its end

@@ -92,6 +92,7 @@ std::shared_ptr<answer_channel> engine_core::submit(request what, reading read, 
     auto answering = std::make_shared<answer>(*info_->text, std::move(how), out, submitted);
     auto deadline = checked->deadline;
     scheduler_.add(std::move(checked), std::move(tokens), answering);
+    answering->admitted();
     if (deadline && scope_ != nullptr) scope_->start(expire(answering, *deadline));
     work_.set();
     return out;

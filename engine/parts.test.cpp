@@ -114,6 +114,20 @@ CO_TEST_CASE("the channels of gpt-oss, whose markers are control tokens, are the
     CHECK((called.parts.calls == std::vector<tool_call>{{"f", R"({"a": 1})", "call00000"}}));
     CHECK(called.parts.text == "");
     CHECK(called.end.finish == finish_reason::stop);
+
+    // Its end is the end of the answer, which is no text; cut off before it, it is no call.
+    strings const bare{"<|channel|>", "commentary", " to=functions.f", "<|message|>", "<|call|>"};
+    tiny_file file(scripted_model(says(harmony_template, bare, harmony_tokens)));
+    auto running = co_await open(rt, tiny_engine(file.path()));
+    auto ask = question();
+    auto const whole = co_await read(running, ask);
+    CHECK((whole.parts == answer_parts{"", "", {{"f", "{}", "call00000"}}, false}));
+    auto const before = static_cast<std::int64_t>(place - running.prompt_of(ask).size());
+    ask.max_tokens = before + 4;
+    auto const cut = co_await read(running, ask);
+    CHECK(cut.end.finish == finish_reason::length);
+    CHECK((cut.parts == answer_parts{"", "", {}, true}));
+    co_await running.close();
 }
 
 CO_TEST_CASE("the markers of Mistral and Granite are seen where they are control tokens")

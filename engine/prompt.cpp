@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -69,18 +70,37 @@ std::vector<std::int32_t> marker_tokens(tokenizer const& text, answer_style styl
     return out;
 }
 
+namespace {
+
+/// The number that the parser would have given a call of this name next: `call00041` is followed by 42.
+std::size_t number_after(std::string_view id) noexcept
+{
+    constexpr std::string_view begin = "call";
+    std::size_t number = 0;
+    if (!id.starts_with(begin)) return 0;
+    auto const [end, failed] = std::from_chars(id.data() + begin.size(), id.data() + id.size(), number);
+    return failed == std::errc() && end == id.data() + id.size() && number < 100'000 ? number + 1 : 0;
+}
+
+} // namespace
+
 answer_plan plan_answer(request const& what, std::span<std::int32_t const> prompt, engine_info const& model)
 {
     answer_plan out;
+    bool called = false;
     for (auto const& message : what.messages)
-        out.earlier_calls += message.calls.size();
+        for (auto const& call : message.calls) {
+            called = true;
+            // Earlier turns may have been forgotten: what counts is which names are taken.
+            out.earlier_calls = std::max(out.earlier_calls, number_after(call.id));
+        }
     if (what.style) {
         out.style = *what.style;
     } else if (what.tokens.empty() && !what.messages.empty()) {
         out.style = model.style;
         // Elsewhere what looks like a call is what somebody wanted to see: JSON, for example. The channels of harmony
         // are not told apart without their calls.
-        bool const may_call = !what.tools_json.empty() || out.earlier_calls > 0;
+        bool const may_call = !what.tools_json.empty() || called;
         if (!may_call && out.style.tools != answer_style::calls::harmony) out.style.tools = answer_style::calls::none;
     }
     auto const names = markers_of(out.style);

@@ -339,6 +339,9 @@ task<step_result> rank::run(step_batch batch)
         auto done = co_await as_result(t.operator co_await());
         if (done.failure() && !failure) failure = done.failure();
     }
+    // What it has noted is noted, or never will be. Kept, each step would keep the one before it, and so all there
+    // were.
+    step.sources.clear();
     if (failure) std::rethrow_exception(failure);
     co_return result_of(step);
 }

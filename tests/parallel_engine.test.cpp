@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include <malloc.h>
+
 using namespace plait;
 using namespace plait::test;
 
@@ -312,5 +314,36 @@ CO_TEST_CASE("no limit for a hang is no limit at all, and the choices of a reque
     CHECK(stats.restarts == 0);
     CHECK(stats.prompt_tokens >= 0);
     CHECK(answer.result.choices.size() == 4);
+    co_await running.close();
+}
+
+CO_TEST_CASE("stages forget the steps that are over while answers go on")
+{
+    auto shape = four_layers(ggml_type::f32);
+    shape.context = 4096;
+    tiny_file model(shape);
+    auto options = tiny_engine(model.path());
+    options.spread.pipeline = 2;
+    auto running = co_await open(rt, options);
+    std::size_t early = 0, late = 0; // bytes of the heap; none where a sanitizer has it
+    // Several at a time, so that each step computes with tokens that the host has not heard of.
+    auto visit = [&](bool looks) -> task<> {
+        auto answer = co_await running.submit(ask_for("again", 4000));
+        for (std::int64_t tokens = 0;;) {
+            auto piece = co_await answer.next();
+            if (!piece) co_return;
+            for (std::size_t i = 0; i < piece->tokens.size(); ++i, ++tokens) {
+                if (looks && tokens == 200) early = ::mallinfo2().uordblks;
+                if (looks && tokens == 3800) late = ::mallinfo2().uordblks;
+            }
+        }
+    };
+    auto body = [&](scope& all) -> task<> {
+        for (int i = 0; i < 4; ++i)
+            all.start(visit(i == 0));
+        co_return;
+    };
+    co_await with_scope(body);
+    CHECK(late < early + (std::size_t(1) << 20));
     co_await running.close();
 }

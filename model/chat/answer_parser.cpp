@@ -142,8 +142,9 @@ answer_parts answer_parser::push(std::string_view piece)
     return std::exchange(out_, {});
 }
 
-answer_parts answer_parser::finish()
+answer_parts answer_parser::finish(bool whole)
 {
+    cut_off_ = !whole;
     while (step(true)) {
     }
     return std::exchange(out_, {});
@@ -152,11 +153,9 @@ answer_parts answer_parser::finish()
 /// Takes one step; false: nothing more can be said of what is held.
 bool answer_parser::step(bool last)
 {
-    if (held_.empty()) return false;
-    if (skip_space_) {
-        held_.erase(0, std::min(held_.find_first_not_of(spaces), held_.size()));
-        if (held_.empty()) return false;
-    }
+    if (skip_space_) held_.erase(0, std::min(held_.find_first_not_of(spaces), held_.size()));
+    // A call that was opened may end with nothing in it.
+    if (held_.empty() && !(last && state_ == state::call)) return false;
     switch (state_) {
     case state::start:
         return at_start(last);
@@ -253,6 +252,8 @@ bool answer_parser::in_text(bool last)
         next = find_marker(held_, {"<|end|>", "<|return|>", "<|call|>", "<|start|>", "<|channel|>"}, last);
         break;
     case calls::llama:
+        next = find_marker(held_, {"<|python_tag|>"}, last);
+        break;
     case calls::none:
         next = style_.thoughts == reasoning::response ? find_marker(held_, {"<response>", "</response>"}, last)
                                                       : found{held_.size(), {}};
@@ -315,7 +316,8 @@ bool answer_parser::in_call(bool last)
     }
     if (next.what.empty()) {
         if (!last) return false;
-        if (!call_end_.empty()) {
+        // Of a call that was cut off before its arguments nobody knows that it has none.
+        if (!call_end_.empty() || (cut_off_ && trimmed(text).empty())) {
             give_up_call(end);
             return true;
         }

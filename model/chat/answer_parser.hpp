@@ -67,8 +67,9 @@ public:
     /// The parts that `piece` completes.
     answer_parts push(std::string_view piece);
 
-    /// What was held back, when the answer has ended. Nothing may follow.
-    answer_parts finish();
+    /// What was held back, when the answer has ended: by the model, or cut off where it is not `whole`. Nothing may
+    /// follow.
+    answer_parts finish(bool whole = true);
 
     /// Bytes held back.
     std::size_t held() const noexcept { return held_.size(); }
@@ -99,6 +100,7 @@ private:
     std::string call_end_;    // the marker that ends it; empty: the end of the answer
     std::string recipient_;   // harmony: the tool that the message is for
     bool skip_space_ = false;
+    bool cut_off_ = false;
     bool thinking_ = false; // harmony: the message is one of thoughts
     std::size_t count_;     // calls so far
     answer_parts out_;

@@ -68,6 +68,11 @@ std::vector<example> examples()
          parts("", "", {{"f", "{\"a\": 1}", "call00000"}})},
         {llama, false, "<|python_tag|>{\"name\": \"f\", \"parameters\": {}}",
          parts("", "", {{"f", "{}", "call00000"}})},
+        {llama, false, "I look.<|python_tag|>{\"name\": \"f\", \"parameters\": {}}",
+         parts("", "I look.", {{"f", "{}", "call00000"}})},
+        {llama, false, "<|python_tag|>print(1)", parts("", "<|python_tag|>print(1)", {}, true)},
+        {qwen, false, "I look.<tool_call>", parts("", "I look.<tool_call>", {}, true)},
+        {mistral, false, "[TOOL_CALLS]", parts("", "[TOOL_CALLS]", {}, true)},
         {llama, false, "{ is a brace", parts("", "{ is a brace", {}, true)},
         {llama, false, "Say {\"name\": \"f\"}", parts("", "Say {\"name\": \"f\"}")},
         {mistral, false,
@@ -101,6 +106,9 @@ std::vector<example> examples()
          parts("Hm.", "", {{"f", "{\"a\": 1}", "call00000"}})},
         {harmony, false, "<|start|>assistant to=functions.f<|channel|>commentary<|message|>no<|call|>",
          parts("", "no", {}, true)},
+        {harmony, false, "<|channel|>commentary to=functions.f<|message|><|call|>",
+         parts("", "", {{"f", "{}", "call00000"}})},
+        {harmony, false, "<|channel|>commentary to=functions.f<|message|>", parts("", "", {{"f", "{}", "call00000"}})},
         {harmony, false, "No channels.", parts("", "No channels.")},
         {harmony, false, "<|channel|>final", parts("", "<|channel|>final")},
         {harmony, false, "x<|message|>y", parts("", "x<|message|>y")},
@@ -181,6 +189,21 @@ TEST_CASE("any cut of any mixture of markers gives the same parts")
         CAPTURE(text);
         CHECK((all == whole));
     }
+}
+
+TEST_CASE("of a call that was cut off before its arguments nobody knows that it has none")
+{
+    for (std::string const behind : {"", "\n", " \n "}) {
+        answer_parser parser({reasoning::harmony, calls::harmony});
+        auto all = parser.push("<|channel|>commentary to=functions.f<|message|>" + behind);
+        all += parser.finish(false);
+        CHECK(all.calls.empty());
+        CHECK(all.malformed);
+    }
+    answer_parser parser({reasoning::none, calls::mistral});
+    auto all = parser.push("[TOOL_CALLS][{\"name\": \"f\", \"arguments\": {}}]");
+    all += parser.finish(false); // it is complete, whatever would have followed
+    CHECK(all.calls.size() == 1);
 }
 
 TEST_CASE("what is held back is bounded")

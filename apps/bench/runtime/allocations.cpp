@@ -1,5 +1,7 @@
 #include <plait/apps/bench/runtime/allocations.hpp>
 
+#include <plait/actors/frame_pool.hpp>
+
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -13,27 +15,24 @@ constinit std::atomic<bool> counting{false};
 constinit std::atomic<std::int64_t> count{0};
 constinit std::atomic<std::int64_t> bytes{0};
 
-/// Around what is aligned to more than a page lie pages that are never touched: they take no memory.
-[[maybe_unused]] std::int64_t bytes_of(void* memory, std::size_t size, std::align_val_t alignment) noexcept
+[[maybe_unused]] void note(void* memory) noexcept
 {
-    constexpr std::align_val_t page{4096};
-    return static_cast<std::int64_t>(alignment > page ? size : malloc_usable_size(memory));
+    if (!counting.load(std::memory_order_relaxed)) return;
+    count.fetch_add(1, std::memory_order_relaxed);
+    bytes.fetch_add(static_cast<std::int64_t>(malloc_usable_size(memory)), std::memory_order_relaxed);
 }
 
-[[maybe_unused]] void* checked(void* memory, std::size_t size = 0, std::align_val_t alignment = {})
+[[maybe_unused]] void* checked(void* memory)
 {
     if (!memory) throw std::bad_alloc();
-    if (counting.load(std::memory_order_relaxed)) {
-        count.fetch_add(1, std::memory_order_relaxed);
-        bytes.fetch_add(bytes_of(memory, size, alignment), std::memory_order_relaxed);
-    }
+    note(memory);
     return memory;
 }
 
-[[maybe_unused]] void release(void* memory, std::size_t size = 0, std::align_val_t alignment = {}) noexcept
+[[maybe_unused]] void release(void* memory) noexcept
 {
     if (memory && counting.load(std::memory_order_relaxed))
-        bytes.fetch_sub(bytes_of(memory, size, alignment), std::memory_order_relaxed);
+        bytes.fetch_sub(static_cast<std::int64_t>(malloc_usable_size(memory)), std::memory_order_relaxed);
     std::free(memory);
 }
 
@@ -50,7 +49,7 @@ void* operator new(std::size_t size)
 void* operator new(std::size_t size, std::align_val_t alignment)
 {
     auto const step = static_cast<std::size_t>(alignment);
-    return checked(std::aligned_alloc(step, (size + step - 1) / step * step), size, alignment);
+    return checked(std::aligned_alloc(step, (size + step - 1) / step * step));
 }
 
 void operator delete(void* memory) noexcept
@@ -68,9 +67,9 @@ void operator delete(void* memory, std::align_val_t) noexcept
     release(memory);
 }
 
-void operator delete(void* memory, std::size_t size, std::align_val_t alignment) noexcept
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept
 {
-    release(memory, size, alignment);
+    release(memory);
 }
 
 // The C++ runtime takes an exception's memory from malloc: who throws allocates.
@@ -98,12 +97,13 @@ count_allocations::~count_allocations()
 
 std::int64_t allocations() noexcept
 {
-    return count.load(std::memory_order_relaxed);
+    // The pools of plait take theirs from the system.
+    return count.load(std::memory_order_relaxed) + detail::taken_by_pools().pieces;
 }
 
 std::int64_t allocated_bytes() noexcept
 {
-    return bytes.load(std::memory_order_relaxed);
+    return bytes.load(std::memory_order_relaxed) + detail::taken_by_pools().bytes;
 }
 
 } // namespace plait::bench
