@@ -1,6 +1,6 @@
 #include <plait/tests/support/co_test.hpp>
 
-#include <plait/actors/simulation.hpp>
+#include <plait/actors/simulation/simulation.hpp>
 
 using namespace plait;
 using namespace std::chrono_literals;

@@ -1,9 +1,9 @@
 #include <plait/tests/support/co_test.hpp>
 
-#include <plait/actors/channel.hpp>
-#include <plait/actors/event.hpp>
 #include <plait/actors/gone.hpp>
-#include <plait/actors/scope.hpp>
+#include <plait/actors/sync/channel.hpp>
+#include <plait/actors/sync/event.hpp>
+#include <plait/actors/tasks/scope.hpp>
 
 #include <algorithm>
 #include <stdexcept>

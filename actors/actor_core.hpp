@@ -1,12 +1,12 @@
 #pragma once
 
 #include <plait/actors/activity.hpp>
-#include <plait/actors/clock.hpp>
-#include <plait/actors/counters.hpp>
 #include <plait/actors/lifecycle.hpp>
-#include <plait/actors/mailbox.hpp>
-#include <plait/actors/task.hpp>
-#include <plait/actors/watched_thread.hpp>
+#include <plait/actors/runtime/counters.hpp>
+#include <plait/actors/runtime/mailbox.hpp>
+#include <plait/actors/runtime/watched_thread.hpp>
+#include <plait/actors/tasks/task.hpp>
+#include <plait/actors/time/clock.hpp>
 
 #include <atomic>
 #include <cstdint>

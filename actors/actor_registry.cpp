@@ -1,8 +1,8 @@
 #include <plait/actors/actor_registry.hpp>
 
 #include <plait/actors/ask_cycles.hpp>
-#include <plait/actors/condition.hpp>
-#include <plait/actors/machine.hpp>
+#include <plait/actors/runtime/condition.hpp>
+#include <plait/actors/runtime/machine.hpp>
 
 namespace plait::detail {
 

@@ -2,7 +2,7 @@
 
 #include <plait/actors/method.hpp>
 #include <plait/actors/ref.hpp>
-#include <plait/actors/rendezvous.hpp>
+#include <plait/actors/sync/rendezvous.hpp>
 
 #include <optional>
 

@@ -1,8 +1,8 @@
 #include <plait/tests/support/co_test.hpp>
 
-#include <plait/actors/event.hpp>
-#include <plait/actors/scope.hpp>
-#include <plait/actors/simulation.hpp>
+#include <plait/actors/simulation/simulation.hpp>
+#include <plait/actors/sync/event.hpp>
+#include <plait/actors/tasks/scope.hpp>
 
 #include <string>
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <plait/actors/event.hpp>
 #include <plait/actors/ref.hpp>
-#include <plait/actors/task.hpp>
+#include <plait/actors/sync/event.hpp>
+#include <plait/actors/tasks/task.hpp>
 
 #include <memory>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <plait/actors/task.hpp>
+#include <plait/actors/tasks/task.hpp>
 
 #include <string_view>
 #include <tuple>

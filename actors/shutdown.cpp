@@ -1,10 +1,10 @@
 #include <plait/actors/shutdown.hpp>
 
 #include <plait/actors/actor.hpp>
-#include <plait/actors/event.hpp>
 #include <plait/actors/gone.hpp>
-#include <plait/actors/runtime.hpp>
-#include <plait/actors/timeout.hpp>
+#include <plait/actors/runtime/runtime.hpp>
+#include <plait/actors/sync/event.hpp>
+#include <plait/actors/tasks/timeout.hpp>
 
 #include <memory>
 #include <ranges>

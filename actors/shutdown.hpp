@@ -1,9 +1,9 @@
 #pragma once
 
-#include <plait/actors/clock.hpp>
 #include <plait/actors/error.hpp>
 #include <plait/actors/ref.hpp>
-#include <plait/actors/task.hpp>
+#include <plait/actors/tasks/task.hpp>
+#include <plait/actors/time/clock.hpp>
 
 #include <cstdint>
 #include <string>

@@ -1,10 +1,10 @@
 #include <plait/tests/support/co_test.hpp>
 
-#include <plait/actors/event.hpp>
-#include <plait/actors/scope.hpp>
 #include <plait/actors/shutdown.hpp>
-#include <plait/actors/simulation.hpp>
+#include <plait/actors/simulation/simulation.hpp>
 #include <plait/actors/supervisor.hpp>
+#include <plait/actors/sync/event.hpp>
+#include <plait/actors/tasks/scope.hpp>
 
 #include <stdexcept>
 #include <string>

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <plait/actors/actor.hpp>
-#include <plait/actors/clock.hpp>
-#include <plait/actors/ring.hpp>
-#include <plait/actors/runtime.hpp>
-#include <plait/actors/split_mix.hpp>
+#include <plait/actors/runtime/runtime.hpp>
+#include <plait/actors/simulation/split_mix.hpp>
+#include <plait/actors/sync/ring.hpp>
+#include <plait/actors/time/clock.hpp>
 
 #include <cstdint>
 #include <optional>

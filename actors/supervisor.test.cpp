@@ -1,13 +1,13 @@
 #include <plait/tests/support/co_test.hpp>
 #include <plait/tests/support/seeds.hpp>
 
-#include <plait/actors/crash.hpp>
-#include <plait/actors/event.hpp>
 #include <plait/actors/gone.hpp>
-#include <plait/actors/scope.hpp>
-#include <plait/actors/simulation.hpp>
+#include <plait/actors/simulation/crash.hpp>
+#include <plait/actors/simulation/simulation.hpp>
 #include <plait/actors/supervisor.hpp>
-#include <plait/actors/timeout.hpp>
+#include <plait/actors/sync/event.hpp>
+#include <plait/actors/tasks/scope.hpp>
+#include <plait/actors/tasks/timeout.hpp>
 
 #include <map>
 #include <memory>

@@ -16,5 +16,5 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/plaitConfigVersion.cmake 
 install(FILES ${PROJECT_BINARY_DIR}/plaitConfig.cmake ${PROJECT_BINARY_DIR}/plaitConfigVersion.cmake
     cmake/FindAsio.cmake cmake/FindConcurrentQueue.cmake cmake/plait_header_only.cmake
     DESTINATION ${plait_package_dir})
-install(FILES actors/plait_gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/plait)
+install(FILES actors/dump/plait_gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/plait)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

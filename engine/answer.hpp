@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include <plait/actors/channel.hpp>
-#include <plait/actors/event.hpp>
-#include <plait/actors/runtime.hpp>
-#include <plait/actors/scope.hpp>
+#include <plait/actors/runtime/runtime.hpp>
+#include <plait/actors/sync/channel.hpp>
+#include <plait/actors/sync/event.hpp>
+#include <plait/actors/tasks/scope.hpp>
 #include <plait/engine/load_balance.hpp>
 #include <plait/engine/request.hpp>
 #include <plait/engine/scheduler.hpp>

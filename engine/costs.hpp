@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include <plait/actors/clock.hpp>
+#include <plait/actors/time/clock.hpp>
 
 namespace plait {
 

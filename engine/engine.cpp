@@ -4,7 +4,7 @@
 
 #include <plait/actors/ask.hpp>
 #include <plait/actors/error.hpp>
-#include <plait/actors/when_all.hpp>
+#include <plait/actors/tasks/when_all.hpp>
 #include <plait/engine/engine.hpp>
 #include <plait/engine/engine_core.hpp>
 #include <plait/engine/prompt.hpp>

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include <plait/actors/actor.hpp>
-#include <plait/actors/runtime.hpp>
-#include <plait/actors/task.hpp>
+#include <plait/actors/runtime/runtime.hpp>
+#include <plait/actors/tasks/task.hpp>
 #include <plait/engine/generation.hpp>
 #include <plait/engine/options.hpp>
 #include <plait/engine/request.hpp>

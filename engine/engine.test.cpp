@@ -3,7 +3,7 @@
 #include <cmath>
 #include <random>
 
-#include <plait/actors/runtime.hpp>
+#include <plait/actors/runtime/runtime.hpp>
 #include <plait/engine/engine.hpp>
 #include <plait/engine/policies/ordered.hpp>
 #include <plait/tests/support/co_test.hpp>

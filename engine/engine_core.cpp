@@ -4,7 +4,7 @@
 #include <string>
 
 #include <plait/actors/error.hpp>
-#include <plait/actors/timeout.hpp>
+#include <plait/actors/tasks/timeout.hpp>
 #include <plait/engine/engine_core.hpp>
 #include <plait/engine/policies/ordered.hpp>
 #include <plait/engine/prompt.hpp>

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include <plait/actors/actor.hpp>
-#include <plait/actors/clock.hpp>
-#include <plait/actors/event.hpp>
-#include <plait/actors/runtime.hpp>
-#include <plait/actors/scope.hpp>
+#include <plait/actors/runtime/runtime.hpp>
+#include <plait/actors/sync/event.hpp>
+#include <plait/actors/tasks/scope.hpp>
+#include <plait/actors/time/clock.hpp>
 #include <plait/engine/answer.hpp>
 #include <plait/engine/engine.hpp>
 #include <plait/engine/load_balance.hpp>

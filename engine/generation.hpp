@@ -3,7 +3,7 @@
 #include <memory>
 #include <optional>
 
-#include <plait/actors/task.hpp>
+#include <plait/actors/tasks/task.hpp>
 #include <plait/engine/answer.hpp>
 
 namespace plait {

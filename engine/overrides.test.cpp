@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <plait/actors/runtime.hpp>
+#include <plait/actors/runtime/runtime.hpp>
 #include <plait/engine/engine.hpp>
 #include <plait/tests/support/co_test.hpp>
 #include <plait/tests/support/engine_fixture.hpp>

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include <plait/actors/clock.hpp>
+#include <plait/actors/time/clock.hpp>
 #include <plait/streams/stream_role.hpp>
 
 namespace plait {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include <plait/actors/semaphore.hpp>
-#include <plait/actors/task.hpp>
+#include <plait/actors/sync/semaphore.hpp>
+#include <plait/actors/tasks/task.hpp>
 #include <plait/engine/step_batch.hpp>
 #include <plait/kernels/ops.hpp>
 #include <plait/kernels/sampler.hpp>

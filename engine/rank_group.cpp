@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include <plait/actors/ask.hpp>
-#include <plait/actors/when_all.hpp>
+#include <plait/actors/tasks/when_all.hpp>
 #include <plait/engine/rank_group.hpp>
 #include <plait/engine/shared_progress.hpp>
 #include <plait/streams/host/compute_pool.hpp>

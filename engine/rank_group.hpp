@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <plait/actors/runtime.hpp>
+#include <plait/actors/runtime/runtime.hpp>
 #include <plait/engine/options.hpp>
 #include <plait/engine/rank.hpp>
 #include <plait/engine/simulated_devices.hpp>

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <plait/actors/clock.hpp>
+#include <plait/actors/time/clock.hpp>
 #include <plait/kernels/host/sample.hpp>
 #include <plait/model/chat/answer_parser.hpp>
 #include <plait/model/chat/chat_template.hpp>

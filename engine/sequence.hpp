@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <plait/actors/clock.hpp>
+#include <plait/actors/time/clock.hpp>
 #include <plait/engine/policy.hpp>
 #include <plait/kernels/sampler.hpp>
 #include <plait/kv/page_table.hpp>

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include <plait/actors/task.hpp>
+#include <plait/actors/tasks/task.hpp>
 #include <plait/kernels/ops.hpp>
 #include <plait/kv/kv_storage.hpp>
 #include <plait/kv/planner.hpp>

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <plait/actors/task.hpp>
+#include <plait/actors/tasks/task.hpp>
 #include <plait/kernels/host/pack.hpp>
 #include <plait/kernels/ops.hpp>
 #include <plait/kv/planner.hpp>

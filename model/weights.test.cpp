@@ -1,6 +1,6 @@
 #include <plait/model/weights.hpp>
 
-#include <plait/actors/runtime.hpp>
+#include <plait/actors/runtime/runtime.hpp>
 #include <plait/kv/kv_storage.hpp>
 #include <plait/model/kv_layers.hpp>
 #include <plait/tests/support/co_test.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <plait/actors/site.hpp>
+#include <plait/actors/tasks/site.hpp>
 #include <plait/streams/operation_info.hpp>
 #include <plait/streams/ticket.hpp>
 

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include <plait/actors/actor.hpp>
-#include <plait/actors/event_loop.hpp>
+#include <plait/actors/runtime/event_loop.hpp>
 #include <plait/streams/device.hpp>
 #include <plait/streams/flow.hpp>
 

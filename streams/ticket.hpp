@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <exception>
 
-#include <plait/actors/executor.hpp>
-#include <plait/actors/task.hpp>
+#include <plait/actors/runtime/executor.hpp>
+#include <plait/actors/tasks/task.hpp>
 
 namespace plait {
 

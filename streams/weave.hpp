@@ -1,6 +1,6 @@
 #pragma once
 
-#include <plait/actors/task.hpp>
+#include <plait/actors/tasks/task.hpp>
 #include <plait/streams/device.hpp>
 #include <plait/streams/flow.hpp>
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include <plait/actors/runtime.hpp>
+#include <plait/actors/runtime/runtime.hpp>
 #include <plait/tests/support/co_test.hpp>
 #include <plait/tests/support/model_probe.hpp>
 #include <plait/tests/support/paths.hpp>

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include <plait/actors/runtime.hpp>
+#include <plait/actors/runtime/runtime.hpp>
 #include <plait/model/convert/convert.hpp>
 #include <plait/model/convert/gguf_plan.hpp>
 #include <plait/tests/support/co_test.hpp>

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include <plait/actors/runtime.hpp>
+#include <plait/actors/runtime/runtime.hpp>
 #include <plait/tests/support/co_test.hpp>
 #include <plait/tests/support/model_probe.hpp>
 #include <plait/tests/support/nmse.hpp>

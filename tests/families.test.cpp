@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <plait/actors/runtime.hpp>
+#include <plait/actors/runtime/runtime.hpp>
 #include <plait/model/files/json_config.hpp>
 #include <plait/tests/support/co_test.hpp>
 #include <plait/tests/support/golden.hpp>

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <plait/actors/error.hpp>
-#include <plait/actors/runtime.hpp>
+#include <plait/actors/runtime/runtime.hpp>
 #include <plait/engine/engine.hpp>
 #include <plait/model/convert/convert.hpp>
 #include <plait/tests/support/co_test.hpp>

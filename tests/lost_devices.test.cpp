@@ -1,7 +1,7 @@
 // Devices that fail or hang under a running engine: its readers see a pause, the tokens are those that they would have
 // had, and everything comes back.
 
-#include <plait/actors/simulation.hpp>
+#include <plait/actors/simulation/simulation.hpp>
 #include <plait/engine/engine.hpp>
 #include <plait/tests/support/co_test.hpp>
 #include <plait/tests/support/engine_fixture.hpp>

@@ -1,5 +1,5 @@
-#include <plait/actors/runtime.hpp>
-#include <plait/actors/when_all.hpp>
+#include <plait/actors/runtime/runtime.hpp>
+#include <plait/actors/tasks/when_all.hpp>
 #include <plait/engine/costs.hpp>
 #include <plait/engine/engine.hpp>
 #include <plait/engine/policies/ordered.hpp>

@@ -1,5 +1,5 @@
-#include <plait/actors/runtime.hpp>
-#include <plait/actors/simulation.hpp>
+#include <plait/actors/runtime/runtime.hpp>
+#include <plait/actors/simulation/simulation.hpp>
 #include <plait/tests/support/co_test.hpp>
 #include <plait/tests/support/model_probe.hpp>
 #include <plait/tests/support/nmse.hpp>

@@ -1,6 +1,6 @@
 // Stages of a pipeline in virtual time: devices wait while it fills and while it runs empty, and at no other time.
 
-#include <plait/actors/simulation.hpp>
+#include <plait/actors/simulation/simulation.hpp>
 #include <plait/tests/support/co_test.hpp>
 #include <plait/tests/support/engine_fixture.hpp>
 

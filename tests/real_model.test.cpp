@@ -4,7 +4,7 @@
 #include <limits>
 #include <string>
 
-#include <plait/actors/runtime.hpp>
+#include <plait/actors/runtime/runtime.hpp>
 #include <plait/tests/support/co_test.hpp>
 #include <plait/tests/support/golden.hpp>
 #include <plait/tests/support/model_probe.hpp>

@@ -1,6 +1,6 @@
 // The engine on simulated devices: the same program, the same tokens, in time that a model of cost gives.
 
-#include <plait/actors/simulation.hpp>
+#include <plait/actors/simulation/simulation.hpp>
 #include <plait/tests/support/co_test.hpp>
 #include <plait/tests/support/engine_fixture.hpp>
 

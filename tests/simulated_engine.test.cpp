@@ -1,7 +1,7 @@
 // The engine in a simulation: whatever order its actors, its device and its readers take turns in, a request's tokens
 // are its own, and everything comes back.
 
-#include <plait/actors/simulation.hpp>
+#include <plait/actors/simulation/simulation.hpp>
 #include <plait/tests/support/co_test.hpp>
 #include <plait/tests/support/engine_fixture.hpp>
 #include <plait/tests/support/seeds.hpp>

@@ -1,8 +1,8 @@
 // What is recorded of devices and engines, and how it is written.
 
-#include <plait/actors/clock.hpp>
 #include <plait/actors/error.hpp>
-#include <plait/actors/simulation.hpp>
+#include <plait/actors/simulation/simulation.hpp>
+#include <plait/actors/time/clock.hpp>
 #include <plait/streams/sim/sim_device.hpp>
 #include <plait/streams/trace.hpp>
 #include <plait/streams/trace_file.hpp>

@@ -1,7 +1,7 @@
 // Passes of a model that are woven, whatever their order of lanes and however long each stream takes: the same logits,
 // or an error that says why not.
 
-#include <plait/actors/simulation.hpp>
+#include <plait/actors/simulation/simulation.hpp>
 #include <plait/streams/sim/sim_device.hpp>
 #include <plait/tests/support/co_test.hpp>
 #include <plait/tests/support/model_probe.hpp>

@@ -1,4 +1,4 @@
-#include <plait/actors/runtime.hpp>
+#include <plait/actors/runtime/runtime.hpp>
 #include <plait/apps/bench/model/measure.hpp>
 #include <plait/apps/bench/options.hpp>
 #include <plait/apps/bench/report.hpp>

@@ -1,7 +1,7 @@
 #include <plait/apps/bench/options.hpp>
 
 #include <plait/actors/error.hpp>
-#include <plait/actors/runtime.hpp>
+#include <plait/actors/runtime/runtime.hpp>
 #include <plait/apps/parsing.hpp>
 
 #include <CLI/CLI.hpp>

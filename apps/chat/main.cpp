@@ -1,4 +1,4 @@
-#include <plait/actors/runtime.hpp>
+#include <plait/actors/runtime/runtime.hpp>
 #include <plait/apps/chat/context.hpp>
 #include <plait/apps/chat/printable.hpp>
 #include <plait/apps/chat/program.hpp>

@@ -1,6 +1,6 @@
 #include <plait/apps/chat/program.hpp>
 
-#include <plait/actors/dump.hpp>
+#include <plait/actors/dump/dump.hpp>
 #include <plait/actors/error.hpp>
 #include <plait/apps/chat/context.hpp>
 #include <plait/apps/chat/printable.hpp>

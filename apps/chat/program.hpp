@@ -1,7 +1,7 @@
 #pragma once
 
-#include <plait/actors/runtime.hpp>
-#include <plait/actors/scope.hpp>
+#include <plait/actors/runtime/runtime.hpp>
+#include <plait/actors/tasks/scope.hpp>
 #include <plait/apps/chat/answer_view.hpp>
 #include <plait/apps/chat/console.hpp>
 #include <plait/apps/chat/conversation.hpp>

@@ -1,5 +1,5 @@
 #include <plait/actors/error.hpp>
-#include <plait/actors/runtime.hpp>
+#include <plait/actors/runtime/runtime.hpp>
 #include <plait/apps/chat/printable.hpp>
 #include <plait/apps/inspect/checks.hpp>
 #include <plait/apps/inspect/options.hpp>

@@ -1,7 +1,7 @@
 #include <plait/apps/inspect/perplexity.hpp>
 
 #include <plait/actors/error.hpp>
-#include <plait/actors/when_all.hpp>
+#include <plait/actors/tasks/when_all.hpp>
 #include <plait/apps/chat/printable.hpp>
 #include <plait/engine/engine.hpp>
 #include <plait/streams/trace_file.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <plait/actors/runtime.hpp>
+#include <plait/actors/runtime/runtime.hpp>
 #include <plait/apps/inspect/options.hpp>
 
 #include <cstdint>

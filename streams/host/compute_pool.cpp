@@ -2,8 +2,8 @@
 #include <string>
 
 #include <plait/actors/error.hpp>
-#include <plait/actors/event_loop.hpp>
-#include <plait/actors/runtime.hpp>
+#include <plait/actors/runtime/event_loop.hpp>
+#include <plait/actors/runtime/runtime.hpp>
 #include <plait/streams/host/compute_pool.hpp>
 
 namespace plait::host {

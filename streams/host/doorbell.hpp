@@ -1,6 +1,6 @@
 #pragma once
 
-#include <plait/actors/event_loop.hpp>
+#include <plait/actors/runtime/event_loop.hpp>
 
 #include <atomic>
 #include <exception>

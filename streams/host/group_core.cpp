@@ -3,7 +3,7 @@
 #include <utility>
 
 #include <plait/actors/error.hpp>
-#include <plait/actors/runtime.hpp>
+#include <plait/actors/runtime/runtime.hpp>
 #include <plait/streams/host/carry_out.hpp>
 #include <plait/streams/host/group_core.hpp>
 #include <plait/streams/host/wait_circle.hpp>

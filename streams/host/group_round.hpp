@@ -1,6 +1,6 @@
 #pragma once
 
-#include <plait/actors/alarm.hpp>
+#include <plait/actors/time/alarm.hpp>
 #include <plait/streams/communicator.hpp>
 
 #include <atomic>

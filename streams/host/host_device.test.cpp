@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <plait/actors/error.hpp>
-#include <plait/actors/scope.hpp>
+#include <plait/actors/tasks/scope.hpp>
 #include <plait/tests/support/co_test.hpp>
 #include <plait/tests/support/test_gpu.hpp>
 

@@ -11,9 +11,9 @@
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
 
-#include <plait/actors/asio_runtime.hpp>
+#include <plait/actors/asio/asio_runtime.hpp>
 #include <plait/actors/error.hpp>
-#include <plait/actors/simulation.hpp>
+#include <plait/actors/simulation/simulation.hpp>
 #include <plait/streams/host/host_group.hpp>
 #include <plait/tests/support/co_test.hpp>
 #include <plait/tests/support/test_group.hpp>

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include <plait/actors/error.hpp>
-#include <plait/actors/simulation.hpp>
-#include <plait/actors/timeout.hpp>
+#include <plait/actors/simulation/simulation.hpp>
+#include <plait/actors/tasks/timeout.hpp>
 #include <plait/streams/host/host_group.hpp>
 #include <plait/tests/support/co_test.hpp>
 #include <plait/tests/support/place.hpp>

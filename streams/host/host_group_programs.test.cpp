@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <plait/actors/error.hpp>
-#include <plait/actors/simulation.hpp>
+#include <plait/actors/simulation/simulation.hpp>
 #include <plait/streams/host/host_group.hpp>
 #include <plait/tests/support/co_test.hpp>
 #include <plait/tests/support/place.hpp>

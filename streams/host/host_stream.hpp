@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <plait/actors/clock.hpp>
+#include <plait/actors/time/clock.hpp>
 #include <plait/streams/flow.hpp>
 #include <plait/streams/host/compute_pool.hpp>
 #include <plait/streams/host/doorbell.hpp>

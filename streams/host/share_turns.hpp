@@ -1,6 +1,6 @@
 #pragma once
 
-#include <plait/actors/machine_atomics.hpp>
+#include <plait/actors/runtime/machine_atomics.hpp>
 
 #include <cstdint>
 

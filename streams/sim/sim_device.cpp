@@ -5,9 +5,9 @@
 #include <cmath>
 #include <utility>
 
-#include <plait/actors/alarm.hpp>
 #include <plait/actors/error.hpp>
-#include <plait/actors/runtime.hpp>
+#include <plait/actors/runtime/runtime.hpp>
+#include <plait/actors/time/alarm.hpp>
 
 namespace plait::sim {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include <plait/actors/clock.hpp>
+#include <plait/actors/time/clock.hpp>
 #include <plait/streams/device.hpp>
 #include <plait/streams/host/host_stream.hpp>
 #include <plait/streams/host/mapped_memory.hpp>

@@ -1,9 +1,9 @@
 #include <plait/streams/sim/sim_device.hpp>
 
 #include <plait/actors/error.hpp>
-#include <plait/actors/scope.hpp>
-#include <plait/actors/simulation.hpp>
-#include <plait/actors/when_all.hpp>
+#include <plait/actors/simulation/simulation.hpp>
+#include <plait/actors/tasks/scope.hpp>
+#include <plait/actors/tasks/when_all.hpp>
 #include <plait/streams/host/host_group.hpp>
 #include <plait/streams/weave.hpp>
 #include <plait/tests/support/co_test.hpp>

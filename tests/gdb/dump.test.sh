@@ -6,7 +6,7 @@ set -uo pipefail
 here=$(dirname "$(readlink -f "$0")")
 subject=$1
 folder=$2
-script=$here/../../actors/plait_gdb.py
+script=$here/../../actors/dump/plait_gdb.py
 if ! command -v gdb > /dev/null; then
     echo "skipped: not found: gdb"
     exit 0

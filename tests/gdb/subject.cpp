@@ -1,7 +1,7 @@
 // A program that waits in a known way, for the test of plait_gdb.py: it raises SIGTRAP when everything waits.
-#include <plait/actors/event.hpp>
-#include <plait/actors/runtime.hpp>
-#include <plait/actors/scope.hpp>
+#include <plait/actors/runtime/runtime.hpp>
+#include <plait/actors/sync/event.hpp>
+#include <plait/actors/tasks/scope.hpp>
 
 #include <chrono>
 #include <csignal>

@@ -1,6 +1,6 @@
 #include <plait/tests/models/check.hpp>
 
-#include <plait/actors/counters.hpp>
+#include <plait/actors/runtime/counters.hpp>
 
 #include <optional>
 
@@ -150,6 +150,6 @@ struct counted_down : rl::test_suite<counted_down, 3> {
 TEST_CASE("the last step of every counter sees all others, and its orders are needed")
 {
     model::check_protocol<looked_at, claimed, counted_down, gate, handles>(
-        "actors/counters.hpp",
+        "actors/runtime/counters.hpp",
         {search::all(), search::all(), search::interrupted(3), search::interrupted(3), search::interrupted(3)});
 }

@@ -1,7 +1,7 @@
 #include <plait/tests/models/check.hpp>
 
-#include <plait/actors/mailbox.hpp>
-#include <plait/actors/parking_spot.hpp>
+#include <plait/actors/runtime/mailbox.hpp>
+#include <plait/actors/runtime/parking_spot.hpp>
 
 #include <optional>
 
@@ -178,12 +178,12 @@ struct parks_again : rl::test_suite<parks_again<Senders>, Senders + 1> {
 
 TEST_CASE("a mailbox hands its works and its consumer over in every execution, and needs each of its orders")
 {
-    model::check_protocol<handed_over, posted_together, called_directly>("actors/mailbox.hpp",
+    model::check_protocol<handed_over, posted_together, called_directly>("actors/runtime/mailbox.hpp",
                                                                          {search::all(), search::all(), search::all()});
 }
 
 TEST_CASE("a loop that parks is woken in every execution, ends safely, and needs each of its orders")
 {
-    model::check_protocol<ends_when_done, parks_again<2>>("actors/parking_spot.hpp",
+    model::check_protocol<ends_when_done, parks_again<2>>("actors/runtime/parking_spot.hpp",
                                                           {search::all(), search::at_random(20'000)});
 }

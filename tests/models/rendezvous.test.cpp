@@ -1,8 +1,8 @@
 #include <plait/tests/models/check.hpp>
 
-#include <plait/actors/mailbox.hpp>
-#include <plait/actors/rendezvous.hpp>
-#include <plait/actors/stop_state.hpp>
+#include <plait/actors/runtime/mailbox.hpp>
+#include <plait/actors/sync/rendezvous.hpp>
+#include <plait/actors/tasks/stop_state.hpp>
 
 #include <optional>
 
@@ -174,5 +174,5 @@ struct asked : rl::test_suite<asked<AtOnce>, AtOnce ? 2 : 3> {
 TEST_CASE("whoever waits for an operation goes on once, and not before all have let go of it")
 {
     model::check_protocol<operation, asked<true>, asked<false>>(
-        "actors/rendezvous.hpp", {search::interrupted(3), search::interrupted(3), search::interrupted(2)});
+        "actors/sync/rendezvous.hpp", {search::interrupted(3), search::interrupted(3), search::interrupted(2)});
 }

@@ -1,6 +1,6 @@
 #include <plait/tests/models/check.hpp>
 
-#include <plait/actors/stop_state.hpp>
+#include <plait/actors/tasks/stop_state.hpp>
 
 #include <optional>
 
@@ -121,6 +121,6 @@ struct destroys_itself : rl::test_suite<destroys_itself, 2> {
 TEST_CASE("a stop calls each callback once or not at all in every execution, and needs each of its orders")
 {
     model::check_protocol<comes_and_goes, requested_twice, destroys_itself, two_come_and_go>(
-        "actors/stop_state.hpp",
+        "actors/tasks/stop_state.hpp",
         {search::interrupted(4), search::interrupted(4), search::interrupted(4), search::at_random(200'000)});
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <plait/actors/runtime.hpp>
+#include <plait/actors/runtime/runtime.hpp>
 
 #include <doctest/doctest.h>
 

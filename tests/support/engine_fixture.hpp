@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <plait/actors/scope.hpp>
+#include <plait/actors/tasks/scope.hpp>
 #include <plait/engine/engine.hpp>
 #include <plait/tests/support/tiny_model.hpp>
 

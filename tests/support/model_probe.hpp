@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include <plait/actors/runtime.hpp>
-#include <plait/actors/when_all.hpp>
+#include <plait/actors/runtime/runtime.hpp>
+#include <plait/actors/tasks/when_all.hpp>
 #include <plait/engine/rank.hpp>
 #include <plait/model/kv_layers.hpp>
 #include <plait/model/quantise.hpp>

@@ -4,8 +4,8 @@
 #include <stdexcept>
 #include <string>
 
-#include <plait/actors/event.hpp>
-#include <plait/actors/task.hpp>
+#include <plait/actors/sync/event.hpp>
+#include <plait/actors/tasks/task.hpp>
 
 /// Tasks that end as a test wants, and what they ended with.
 namespace plait::test {

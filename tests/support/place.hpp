@@ -1,8 +1,8 @@
 #pragma once
 
 #include <plait/actors/actor.hpp>
-#include <plait/actors/runtime.hpp>
-#include <plait/actors/scope.hpp>
+#include <plait/actors/runtime/runtime.hpp>
+#include <plait/actors/tasks/scope.hpp>
 
 #include <atomic>
 #include <functional>

@@ -9,7 +9,7 @@
 
 #include <doctest/doctest.h>
 
-#include <plait/actors/simulation.hpp>
+#include <plait/actors/simulation/simulation.hpp>
 #include <plait/tests/support/paths.hpp>
 #include <plait/tests/support/replay.hpp>
 

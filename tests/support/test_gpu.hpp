@@ -3,7 +3,7 @@
 #include <functional>
 #include <memory>
 
-#include <plait/actors/runtime.hpp>
+#include <plait/actors/runtime/runtime.hpp>
 #include <plait/streams/buffer.hpp>
 #include <plait/streams/gpu.hpp>
 #include <plait/streams/host/host_device.hpp>

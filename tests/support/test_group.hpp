@@ -1,6 +1,6 @@
 #pragma once
 
-#include <plait/actors/scope.hpp>
+#include <plait/actors/tasks/scope.hpp>
 #include <plait/streams/communicator.hpp>
 #include <plait/tests/support/test_gpu.hpp>
 

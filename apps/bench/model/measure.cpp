@@ -1,6 +1,6 @@
 #include <plait/apps/bench/model/measure.hpp>
 
-#include <plait/actors/scope.hpp>
+#include <plait/actors/tasks/scope.hpp>
 #include <plait/apps/bench/process.hpp>
 #include <plait/model/families/family.hpp>
 #include <plait/model/files/model_files.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <plait/actors/runtime.hpp>
-#include <plait/actors/task.hpp>
+#include <plait/actors/runtime/runtime.hpp>
+#include <plait/actors/tasks/task.hpp>
 #include <plait/apps/bench/model/options.hpp>
 #include <plait/apps/bench/report.hpp>
 #include <plait/engine/engine.hpp>

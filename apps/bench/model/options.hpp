@@ -1,6 +1,6 @@
 #pragma once
 
-#include <plait/actors/clock.hpp>
+#include <plait/actors/time/clock.hpp>
 #include <plait/apps/bench/model/peer.hpp>
 #include <plait/kernels/paged_kv.hpp>
 #include <plait/model/numerics.hpp>

@@ -1,6 +1,6 @@
 #include <plait/apps/bench/runtime/allocations.hpp>
 
-#include <plait/actors/frame_pool.hpp>
+#include <plait/actors/tasks/frame_pool.hpp>
 
 #include <atomic>
 #include <cstdlib>

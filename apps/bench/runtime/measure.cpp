@@ -1,6 +1,6 @@
 #include <plait/apps/bench/runtime/measure.hpp>
 
-#include <plait/actors/runtime.hpp>
+#include <plait/actors/runtime/runtime.hpp>
 #include <plait/apps/bench/runtime/compile.hpp>
 #include <plait/apps/bench/runtime/contest.hpp>
 #include <plait/apps/bench/runtime/peers/asio/asio.hpp>

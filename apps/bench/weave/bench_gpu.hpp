@@ -1,7 +1,7 @@
 #pragma once
 
 #include <plait/actors/ask.hpp>
-#include <plait/actors/runtime.hpp>
+#include <plait/actors/runtime/runtime.hpp>
 #include <plait/streams/gpu.hpp>
 #include <plait/streams/host/host_device.hpp>
 

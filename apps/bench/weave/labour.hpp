@@ -1,6 +1,6 @@
 #pragma once
 
-#include <plait/actors/clock.hpp>
+#include <plait/actors/time/clock.hpp>
 #include <plait/streams/share.hpp>
 
 #include <array>

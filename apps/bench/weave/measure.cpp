@@ -1,7 +1,7 @@
 #include <plait/apps/bench/weave/measure.hpp>
 
 #include <plait/actors/error.hpp>
-#include <plait/actors/runtime.hpp>
+#include <plait/actors/runtime/runtime.hpp>
 #include <plait/apps/bench/runtime/peers/threads/threads.hpp>
 #include <plait/apps/bench/runtime/processors.hpp>
 #include <plait/apps/bench/weave/workloads.hpp>

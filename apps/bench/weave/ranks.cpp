@@ -1,6 +1,6 @@
 #include <plait/apps/bench/weave/ranks.hpp>
 
-#include <plait/actors/when_all.hpp>
+#include <plait/actors/tasks/when_all.hpp>
 #include <plait/apps/bench/runtime/processors.hpp>
 
 #include <utility>

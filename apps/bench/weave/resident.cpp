@@ -1,6 +1,6 @@
 #include <plait/apps/bench/weave/workloads.hpp>
 
-#include <plait/actors/runtime.hpp>
+#include <plait/actors/runtime/runtime.hpp>
 #include <plait/apps/bench/process.hpp>
 #include <plait/engine/engine.hpp>
 

@@ -2,7 +2,7 @@
 // It prints the port, and serves until Ctrl-C; SIGUSR1 shows what goes on inside. Try it with:  nc 127.0.0.1 PORT
 #include "service.hpp"
 
-#include <plait/actors/dump.hpp>
+#include <plait/actors/dump/dump.hpp>
 #include <plait/streams/trace_file.hpp>
 
 #include <asio/bind_executor.hpp>

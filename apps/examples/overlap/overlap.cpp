@@ -1,7 +1,7 @@
 #include "overlap.hpp"
 
-#include <plait/actors/scope.hpp>
-#include <plait/actors/simulation.hpp>
+#include <plait/actors/simulation/simulation.hpp>
+#include <plait/actors/tasks/scope.hpp>
 #include <plait/engine/costs.hpp>
 #include <plait/model/families/family.hpp>
 #include <plait/streams/trace.hpp>

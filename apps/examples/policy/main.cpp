@@ -3,7 +3,7 @@
 // MODEL.gguf [--trace FILE]
 #include "tenants_in_turn.hpp"
 
-#include <plait/actors/scope.hpp>
+#include <plait/actors/tasks/scope.hpp>
 #include <plait/engine/engine.hpp>
 #include <plait/streams/trace_file.hpp>
 

@@ -6,11 +6,11 @@
 // nothing for too long has to leave; whoever reads too slowly misses lines, and is told how many. SIGUSR1 prints what
 // goes on, Ctrl-C and SIGTERM end it in order. The trace shows when each was there (ui.perfetto.dev draws it).
 #include <plait/actors/asio.hpp>
-#include <plait/actors/channel.hpp>
-#include <plait/actors/dump.hpp>
-#include <plait/actors/scope.hpp>
-#include <plait/actors/timeout.hpp>
-#include <plait/actors/when_any.hpp>
+#include <plait/actors/dump/dump.hpp>
+#include <plait/actors/sync/channel.hpp>
+#include <plait/actors/tasks/scope.hpp>
+#include <plait/actors/tasks/timeout.hpp>
+#include <plait/actors/tasks/when_any.hpp>
 #include <plait/streams/trace_file.hpp>
 
 #include <asio/awaitable.hpp>

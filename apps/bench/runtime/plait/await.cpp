@@ -1,6 +1,6 @@
 #include <plait/apps/bench/runtime/plait/plait.hpp>
 
-#include <plait/actors/runtime.hpp>
+#include <plait/actors/runtime/runtime.hpp>
 
 namespace plait::bench::with_plait {
 

@@ -1,9 +1,9 @@
 #include <plait/apps/bench/runtime/plait/plait.hpp>
 
-#include <plait/actors/channel.hpp>
-#include <plait/actors/runtime.hpp>
-#include <plait/actors/scope.hpp>
-#include <plait/actors/when_all.hpp>
+#include <plait/actors/runtime/runtime.hpp>
+#include <plait/actors/sync/channel.hpp>
+#include <plait/actors/tasks/scope.hpp>
+#include <plait/actors/tasks/when_all.hpp>
 #include <plait/apps/bench/runtime/apart.hpp>
 
 #include <array>

@@ -1,6 +1,6 @@
 #include <plait/apps/bench/runtime/plait/plait.hpp>
 
-#include <plait/actors/runtime.hpp>
+#include <plait/actors/runtime/runtime.hpp>
 #include <plait/apps/bench/runtime/allocations.hpp>
 
 #include <vector>

@@ -1,8 +1,8 @@
 #include <plait/apps/bench/runtime/plait/plait.hpp>
 
-#include <plait/actors/channel.hpp>
-#include <plait/actors/runtime.hpp>
-#include <plait/actors/scope.hpp>
+#include <plait/actors/runtime/runtime.hpp>
+#include <plait/actors/sync/channel.hpp>
+#include <plait/actors/tasks/scope.hpp>
 
 namespace plait::bench::with_plait {
 

@@ -1,7 +1,7 @@
 #include <plait/apps/bench/runtime/plait/plait.hpp>
 
-#include <plait/actors/runtime.hpp>
-#include <plait/actors/scope.hpp>
+#include <plait/actors/runtime/runtime.hpp>
+#include <plait/actors/tasks/scope.hpp>
 #include <plait/apps/bench/process.hpp>
 #include <plait/apps/bench/runtime/timers.hpp>
 

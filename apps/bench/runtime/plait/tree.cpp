@@ -1,7 +1,7 @@
 #include <plait/apps/bench/runtime/plait/plait.hpp>
 
-#include <plait/actors/runtime.hpp>
-#include <plait/actors/when_all.hpp>
+#include <plait/actors/runtime/runtime.hpp>
+#include <plait/actors/tasks/when_all.hpp>
 #include <plait/apps/bench/runtime/tree.hpp>
 
 #include <vector>

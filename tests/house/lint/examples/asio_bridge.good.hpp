@@ -1,4 +1,4 @@
-// as: actors/asio_bridge.hpp
+// as: actors/asio/example.hpp
 #pragma once
 
 #include <asio/async_result.hpp>

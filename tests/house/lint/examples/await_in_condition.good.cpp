@@ -1,5 +1,5 @@
 // as: engine/example.cpp
-#include <plait/actors/task.hpp>
+#include <plait/actors/tasks/task.hpp>
 
 namespace plait {
 

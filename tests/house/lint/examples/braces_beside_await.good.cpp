@@ -1,5 +1,5 @@
 // as: engine/example.cpp
-#include <plait/actors/channel.hpp>
+#include <plait/actors/sync/channel.hpp>
 
 namespace plait {
 

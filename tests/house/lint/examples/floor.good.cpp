@@ -1,5 +1,5 @@
 // as: kv/example.test.cpp
-#include <plait/actors/task.hpp>
+#include <plait/actors/tasks/task.hpp>
 #include <plait/kernels/ops.hpp>
 #include <plait/kv/page_table.hpp>
 #include <plait/tests/support/co_test.hpp>

@@ -1,5 +1,5 @@
 // as: engine/example.cpp
-#include <plait/actors/scope.hpp>
+#include <plait/actors/tasks/scope.hpp>
 
 namespace plait {
 

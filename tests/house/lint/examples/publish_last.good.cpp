@@ -1,5 +1,5 @@
 // as: actors/example.cpp
-#include <plait/actors/task.hpp>
+#include <plait/actors/tasks/task.hpp>
 
 namespace plait {
 

@@ -1,5 +1,5 @@
 // as: engine/example.cpp
-#include <plait/actors/runtime.hpp>
+#include <plait/actors/runtime/runtime.hpp>
 
 namespace plait {
 

@@ -1,4 +1,4 @@
-// as: actors/runtime.cpp
+// as: actors/runtime/runtime.cpp
 namespace plait {
 void runtime::start()
 {

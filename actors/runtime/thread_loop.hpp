@@ -1,0 +1,48 @@
+#pragma once
+
+#include <plait/actors/runtime/counters.hpp>
+#include <plait/actors/runtime/event_loop.hpp>
+#include <plait/actors/runtime/mailbox.hpp>
+#include <plait/actors/runtime/parking_spot.hpp>
+#include <plait/actors/time/clock.hpp>
+
+#include <vector>
+
+namespace plait {
+
+/// A loop on the thread that calls `run`.
+class alignas(64) thread_loop final : public event_loop {
+public:
+    /// `spin`: how long it goes on looking for works before it parks.
+    explicit thread_loop(duration spin = {});
+    ~thread_loop() override;
+
+    void post(work& w) noexcept override;
+    void post_all(detail::work_list& works) noexcept override;
+    void attach(poller& p) override;
+    void detach(poller& p) noexcept override;
+
+    /// Runs works and pollers on this thread until `stop`, and then what is still queued.
+    void run();
+    /// Ends `run`, or the next one; from any thread.
+    void stop() noexcept;
+
+private:
+    bool poll_all();
+    bool spin() const noexcept;
+    void park() noexcept;
+
+    detail::mailbox mailbox_;
+    /// What works on the loop have posted while the mailbox was empty. So it is older than all that is there.
+    detail::work_list own_;
+    detail::parking_spot<> parking_;
+    duration const spin_;
+    bool stopping_ = false;      ///< seen by the loop
+    detail::claim<> stop_asked_; ///< of stop_
+    struct stop_work : work {
+        thread_loop* loop;
+    } stop_;
+    std::vector<poller*> pollers_;
+};
+
+} // namespace plait

@@ -1,7 +1,0 @@
-#include <plait/actors/stop.hpp>
-
-namespace plait::detail {
-
-template class stop_state<>;
-
-} // namespace plait::detail
