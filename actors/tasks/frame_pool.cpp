@@ -1,6 +1,7 @@
 #include <plait/actors/tasks/frame_pool.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -15,92 +16,152 @@ constinit thread_local frame_cache* frame_cache::mine = nullptr;
 
 namespace {
 
-/// Memory that is never given back, in pieces. A process that needs much of it gets huge pages,
-/// where the system has them: works that wake in any order are everywhere in it, and small pages would cost them a walk
-/// through the page tables each.
+/// Memory that is never given back, in chunks that begin at a multiple of their size. A process that needs much of it
+/// gets huge pages, where the system has them: works that wake in any order are everywhere in it, and small pages would
+/// cost them a walk through the page tables each.
 class growing_memory {
 public:
-    /// `size` bytes on a line of their own.
-    std::byte* take(std::size_t size)
+    static constexpr std::size_t chunk = 65536;
+
+    std::byte* take()
     {
         std::lock_guard lock(mutex_);
-        if (static_cast<std::size_t>(end_ - next_) < size) grow();
-        return std::exchange(next_, next_ + size);
+        if (next_ == end_) grow();
+        taken_.fetch_add(1, std::memory_order_relaxed);
+        return std::exchange(next_, next_ + chunk);
     }
 
-    /// What it has taken from the system; from any thread.
+    /// What was taken from it, and in how many maps it comes; from any thread.
     pool_growth taken() const noexcept
     {
-        return {bytes_.load(std::memory_order_relaxed), pieces_.load(std::memory_order_relaxed)};
+        return {taken_.load(std::memory_order_relaxed) * static_cast<std::int64_t>(chunk),
+                maps_.load(std::memory_order_relaxed)};
     }
 
 private:
     static constexpr std::size_t huge_page = std::size_t(2) << 20;
-    static constexpr std::size_t small_piece = 65536; ///< more than the largest batch
-    static constexpr std::int64_t little = 4 << 20;
+    /// Chunks before which no huge page is asked for.
+    static constexpr std::int64_t few = 64;
 
-    /// What is left of the last piece, less than the largest batch, is lost.
     void grow()
     {
-        if (bytes_.load(std::memory_order_relaxed) >= little && use(map_huge(), huge_page)) return;
-        if (!use(map(small_piece), small_piece)) throw std::bad_alloc();
-    }
-
-    bool use(std::byte* memory, std::size_t bytes) noexcept
-    {
-        if (memory == nullptr) return false;
+        auto* const memory = map_where_huge_pages_begin();
+#ifdef MADV_HUGEPAGE
+        // A wish: without it all is as right.
+        ::madvise(memory, huge_page, taken_.load(std::memory_order_relaxed) < few ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
+#endif
         next_ = memory;
-        end_ = memory + bytes;
-        bytes_.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
-        pieces_.fetch_add(1, std::memory_order_relaxed);
-        return true;
+        end_ = memory + huge_page;
+        maps_.fetch_add(1, std::memory_order_relaxed);
     }
 
-    static std::byte* map(std::size_t bytes) noexcept
+    /// As much as a huge page; what is around it goes back.
+    static std::byte* map_where_huge_pages_begin()
     {
-        auto* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        return memory == MAP_FAILED ? nullptr : static_cast<std::byte*>(memory);
-    }
-
-    /// One that begins where a huge page does; what is around it goes back.
-    static std::byte* map_huge() noexcept
-    {
-        auto* const memory = map(2 * huge_page);
-        if (memory == nullptr) return nullptr;
+        auto* const mapped = ::mmap(nullptr, 2 * huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (mapped == MAP_FAILED) throw std::bad_alloc();
+        auto* const memory = static_cast<std::byte*>(mapped);
         auto const before = (huge_page - reinterpret_cast<std::uintptr_t>(memory) % huge_page) % huge_page;
         if (before > 0) ::munmap(memory, before);
         ::munmap(memory + before + huge_page, huge_page - before);
-#ifdef MADV_HUGEPAGE
-        ::madvise(memory + before, huge_page, MADV_HUGEPAGE); // a wish: without it all is as right
-#endif
         return memory + before;
     }
 
     std::mutex mutex_;
     std::byte* next_ = nullptr;
     std::byte* end_ = nullptr;
-    std::atomic<std::int64_t> bytes_{0};
-    std::atomic<std::int64_t> pieces_{0};
+    std::atomic<std::int64_t> taken_{0};
+    std::atomic<std::int64_t> maps_{0};
+};
+
+/// The beginning of a chunk, which is cut into pieces of one size: which of them are free. So they are handed out in
+/// the order in which they lie, however they came back, and the processor fetches the next ones by itself. (A list of
+/// what came back in any order has it wait for each.)
+class chunk_of_pieces {
+public:
+    /// All of them free.
+    static chunk_of_pieces* make(std::byte* memory, std::size_t size) noexcept
+    {
+        return ::new (memory) chunk_of_pieces(size);
+    }
+    /// Where a piece is from.
+    static chunk_of_pieces& of(void* piece) noexcept
+    {
+        auto const offset = reinterpret_cast<std::uintptr_t>(piece) % growing_memory::chunk;
+        return *reinterpret_cast<chunk_of_pieces*>(static_cast<std::byte*>(piece) - offset);
+    }
+
+    std::size_t free() const noexcept { return free_; }
+
+    /// Calls `use` with the first of the free ones, up to `most`. How many there were.
+    template<class Use>
+    std::size_t take(std::size_t most, Use use) noexcept
+    {
+        auto const wanted = std::min(most, free_);
+        for (std::size_t left = wanted; left > 0; ++first_) {
+            auto& word = words_[first_];
+            for (; word != 0 && left > 0; --left) {
+                auto const bit = static_cast<std::size_t>(std::countr_zero(word));
+                word &= word - 1;
+                use(piece(64 * first_ + bit));
+            }
+            if (left == 0) break;
+        }
+        free_ -= wanted;
+        return wanted;
+    }
+
+    void give(void* piece) noexcept
+    {
+        auto const offset = static_cast<std::size_t>(static_cast<std::byte*>(piece) - begin());
+        auto const index = offset / size_;
+        words_[index / 64] |= std::uint64_t(1) << index % 64;
+        first_ = std::min(first_, index / 64);
+        ++free_;
+    }
+
+    chunk_of_pieces* next = nullptr; ///< of those that have some
+
+private:
+    explicit chunk_of_pieces(std::size_t size) noexcept
+        : size_(size)
+        , free_((growing_memory::chunk - sizeof(chunk_of_pieces)) / size)
+    {
+        for (std::size_t i = 0; i < free_; ++i)
+            words_[i / 64] |= std::uint64_t(1) << i % 64;
+    }
+
+    std::byte* begin() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
+    std::byte* piece(std::size_t index) noexcept { return begin() + index * size_; }
+
+    std::size_t const size_;
+    std::size_t free_;
+    std::size_t first_ = 0; ///< no word before this one has a free piece
+    alignas(memory_pool::granule) std::array<std::uint64_t, growing_memory::chunk / memory_pool::granule / 64> words_{};
 };
 
 } // namespace
 
-/// Free memory in batches. Where it has none it cuts some from memory that grows.
+/// Free memory of all threads, which take and give it in batches.
 class memory_pool::reserve {
 public:
     /// A chain of up to `batch` pieces, each with its count.
     block* take(std::size_t which)
     {
         auto& l = lists_[which];
-        {
-            std::lock_guard lock(l.mutex);
-            if (auto* chain = l.top) {
-                l.top = chain->below;
-                free_.fetch_sub(static_cast<std::int64_t>(chain->count), std::memory_order_relaxed);
-                return chain;
-            }
+        std::lock_guard lock(l.mutex);
+        if (!l.first) grow(l, which);
+        std::array<std::byte*, batch> pieces{};
+        std::size_t count = 0;
+        while (l.first && count < batch) {
+            l.first->take(batch - count, [&](std::byte* piece) { pieces[count++] = piece; });
+            if (l.first->free() == 0) l.first = l.first->next;
         }
-        return cut(which);
+        free_.fetch_sub(static_cast<std::int64_t>(count), std::memory_order_relaxed);
+        block* chain = nullptr;
+        for (std::size_t behind = 0; behind < count; ++behind)
+            chain = ::new (pieces[count - 1 - behind]) block{chain, behind + 1};
+        return chain;
     }
 
     void give(std::size_t which, block* chain) noexcept
@@ -108,8 +169,12 @@ public:
         auto& l = lists_[which];
         std::lock_guard lock(l.mutex);
         free_.fetch_add(static_cast<std::int64_t>(chain->count), std::memory_order_relaxed);
-        chain->below = l.top;
-        l.top = chain;
+        while (chain) {
+            auto* const piece = std::exchange(chain, chain->next);
+            auto& from = chunk_of_pieces::of(piece);
+            if (from.free() == 0) from.next = std::exchange(l.first, &from);
+            from.give(piece);
+        }
     }
 
     pool_growth taken() const noexcept { return memory_.taken(); }
@@ -121,23 +186,19 @@ public:
     }
 
 private:
-    block* cut(std::size_t which)
-    {
-        constexpr std::size_t most_bytes = 16384;
-        auto const size = (which + 1) * granule;
-        auto const count = std::clamp<std::size_t>(most_bytes / size, 1, batch);
-        auto* const memory = memory_.take(count * size);
-        block* chain = nullptr;
-        for (std::size_t i = 0; i < count; ++i)
-            chain = ::new (memory + (count - 1 - i) * size) block{chain, i + 1, nullptr};
-        cut_.fetch_add(static_cast<std::int64_t>(count), std::memory_order_relaxed);
-        return chain;
-    }
-
     struct list {
         std::mutex mutex;
-        block* top = nullptr; ///< of a pile of chains
+        chunk_of_pieces* first = nullptr; ///< of those with free pieces
     };
+
+    void grow(list& l, std::size_t which)
+    {
+        l.first = chunk_of_pieces::make(memory_.take(), (which + 1) * granule);
+        auto const count = static_cast<std::int64_t>(l.first->free());
+        cut_.fetch_add(count, std::memory_order_relaxed);
+        free_.fetch_add(count, std::memory_order_relaxed);
+    }
+
     std::array<list, classes> lists_;
     growing_memory memory_;
     std::atomic<std::int64_t> cut_{0};
@@ -163,7 +224,7 @@ void memory_pool::give_batch(std::size_t which, reserve& to) noexcept
 {
     auto& l = lists_[which];
     auto* const newest = l.first;
-    auto const kept = newest->count - batch;
+    auto const kept = newest->count / 2;
     // The newest stay here, where they are in the processor's cache; those before them go.
     auto* last = newest;
     for (std::size_t i = 1; i < kept; ++i)
@@ -171,7 +232,7 @@ void memory_pool::give_batch(std::size_t which, reserve& to) noexcept
     auto* const chain = last->next;
     last->next = nullptr;
     for (auto* b = newest; b; b = b->next)
-        b->count -= batch;
+        b->count -= chain->count;
     l.count.store(kept, std::memory_order_relaxed);
     to.give(which, chain);
 }

@@ -54,7 +54,7 @@ public:
     {
         auto& l = lists_[which];
         auto const count = l.first ? l.first->count : 0;
-        if (count == 2 * batch) return false;
+        if (count == most) return false;
         auto* const b = ::new (memory) block;
         b->next = l.first;
         b->count = count + 1;
@@ -75,11 +75,11 @@ public:
 
 private:
     static constexpr std::size_t batch = 64;
+    static constexpr std::size_t most = 4 * batch; ///< a full mailbox of 256 goes round without the reserve
 
     struct block {
         block* next;
         std::size_t count; ///< of this and those after it
-        block* below;      ///< set in the reserve: the chain under this one
     };
     struct list {
         block* first = nullptr;
