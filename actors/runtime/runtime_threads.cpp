@@ -6,6 +6,8 @@
 #include <plait/actors/runtime/runtime.hpp>
 #include <plait/actors/runtime/runtime_watchdog.hpp>
 #include <plait/actors/runtime/thread_loop.hpp>
+#include <plait/actors/runtime/thread_name.hpp>
+#include <plait/actors/runtime/thread_pool.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -25,13 +27,6 @@
 namespace plait::detail {
 
 namespace {
-
-void name_this_thread([[maybe_unused]] std::string const& name) noexcept
-{
-#if defined(__linux__)
-    pthread_setname_np(pthread_self(), name.substr(0, 15).c_str()); // the kernel's limit
-#endif
-}
 
 /// A loop with its thread.
 struct looping_thread {
@@ -59,66 +54,6 @@ struct looping_thread {
     std::atomic<bool> ended{
         false}; ///< written by the thread near its end: joining it, which orders all else, takes no time
     std::thread thread;
-};
-
-/// Several threads that share one queue. Not serial: actors on it are, each by its own queue.
-class thread_pool final : public executor {
-public:
-    thread_pool(unsigned count, std::string const& name, watchdog* by)
-    {
-        for (unsigned i = 0; i < count; ++i) {
-            threads_.emplace_back([this, label = name + "/" + std::to_string(i), by] {
-                name_this_thread(label);
-                watchdog::guard watched(by);
-                serve();
-            });
-        }
-    }
-    ~thread_pool() override
-    {
-        {
-            std::lock_guard lock(mutex_);
-            ending_ = true;
-        }
-        ready_.notify_all();
-        for (auto& t : threads_) {
-            t.join();
-        }
-    }
-
-    void post(work& w) noexcept override
-    {
-        // Notified under the mutex: what the work does may end this as soon as it is let go of.
-        std::lock_guard lock(mutex_);
-        queue_.push_back(w);
-        if (idle_ > 0) ready_.notify_one();
-    }
-
-    bool serial() const noexcept override { return false; }
-
-private:
-    void serve()
-    {
-        current_executor() = this;
-        std::unique_lock lock(mutex_);
-        for (;;) {
-            ++idle_;
-            ready_.wait(lock, [&] { return ending_ || !queue_.empty(); });
-            --idle_;
-            auto* w = queue_.pop_front();
-            if (!w) return;
-            lock.unlock();
-            w->run(*w);
-            lock.lock();
-        }
-    }
-
-    std::mutex mutex_;
-    std::condition_variable ready_;
-    work_list queue_;
-    unsigned idle_ = 0; ///< threads that wait, or have been notified and not yet gone on
-    bool ending_ = false;
-    std::vector<std::thread> threads_;
 };
 
 /// The loop of a thread that is not the machine's.
