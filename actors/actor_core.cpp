@@ -96,7 +96,6 @@ void actor_core::post(work& w) noexcept
 void actor_core::expect_post() const noexcept
 {
     prefetch_to_write(&mailbox_);
-    prefetch_to_write(underlying_); // a loop's queue stands at its beginning
 }
 
 void actor_core::drop_strong() noexcept
@@ -123,6 +122,14 @@ void actor_core::drop_strong() noexcept
     post(system_);
 }
 
+void actor_core::drop_handles_of_messages() noexcept
+{
+    if (!handles_.drop_strong(std::exchange(went_, 0))) return;
+    // As in drop_strong: nothing runs, and nobody can send.
+    close();
+    free_ = handles_.drop_weak();
+}
+
 void actor_core::drop_weak() noexcept
 {
     if (!handles_.drop_weak()) return;
@@ -134,19 +141,14 @@ void actor_core::drop_weak() noexcept
 bool actor_core::reserve(message& m) noexcept
 {
     if (counters_) m.sent_at_ = now();
-    m.number_ = sent_.fetch_add(1, std::memory_order_relaxed);
-    return m.number_ < taken_.load(std::memory_order_acquire) + capacity_;
+    m.number_ = sent_.add();
+    return sent_.has_room(m.number_, taken_, capacity_);
 }
 
 bool actor_core::try_reserve(message& m) noexcept
 {
     if (counters_) m.sent_at_ = now();
-    auto number = sent_.load(std::memory_order_relaxed);
-    do {
-        if (number >= taken_.load(std::memory_order_acquire) + capacity_) return false;
-    } while (!sent_.compare_exchange_weak(number, number + 1, std::memory_order_relaxed));
-    m.number_ = number;
-    return true;
+    return sent_.try_add(taken_, capacity_, m.number_);
 }
 
 duration actor_core::now() const noexcept
@@ -180,6 +182,7 @@ void actor_core::run_works(watched_thread::turn& watched) noexcept
         if (inbox_.empty()) {
             collect();
             if (inbox_.empty()) {
+                if (went_ != 0) drop_handles_of_messages();
                 if (sweep_) refuse_held();
                 if (draining_ && held_.empty() && running_.empty()) close();
                 if (free_) {
@@ -187,6 +190,7 @@ void actor_core::run_works(watched_thread::turn& watched) noexcept
                     delete this;
                     return;
                 }
+                if (underlying_ && underlying_->look_after(*this, mailbox_)) return;
                 // From here on another thread may run the next turn.
                 if (mailbox_.try_idle()) return;
                 continue;
@@ -279,7 +283,7 @@ void actor_core::count_taken(message& m) noexcept
         m.above_ = false;
     }
     auto const taken = taken_.load(std::memory_order_relaxed) + 1;
-    taken_.store(taken, std::memory_order_release);
+    taken_.store(taken, std::memory_order_relaxed);
     // Those who wait go on together, when half of the room is free: to wake one for each message would cost more.
     if (auto const* first = above_.first(); first && first->number_ < taken + capacity_ - capacity_ / 2)
         admit_senders();
@@ -391,11 +395,11 @@ void actor_core::went_quiet() noexcept
 {
     if (gone_ || !running_.empty()) return;
     if (!refusing()) {
-        if (paused_ && !std::exchange(told_down_, true)) guardian_->down(*this, failure_ ? &*failure_ : nullptr);
+        if (paused_ && !std::exchange(told_down_, true)) guardian_->down(*this, failure_.get());
         return;
     }
     // It failed, and was stopped before all its methods had ended: the failure is heard of all the same.
-    if (failure_ && !std::exchange(told_down_, true)) guardian_->down(*this, &*failure_);
+    if (failure_ && !std::exchange(told_down_, true)) guardian_->down(*this, failure_.get());
     if (has_object_ && !std::exchange(ending_, true)) {
         try {
             if (auto* last = last_words()) {
@@ -536,7 +540,7 @@ void actor_core::pause(std::optional<failure> why) noexcept
 {
     if (closed_.load(std::memory_order_relaxed)) return;
     // The first: the object is replaced, whatever else it throws.
-    if (why && !failure_) failure_ = std::move(why);
+    if (why && !failure_) failure_ = std::make_unique<failure>(std::move(*why));
     if (!std::exchange(paused_, true)) stop_running();
     went_quiet();
 }

@@ -31,6 +31,7 @@ namespace detail {
 
 class actor_core;
 class actor_registry;
+class message;
 class message_list;
 
 /// Whoever looks after an actor. Called on the actor's executor.
@@ -46,9 +47,20 @@ protected:
     ~guardian() = default;
 };
 
+/// What is noted of a message, for people and for a method that is a coroutine. It lies apart, before all that a
+/// message needs on its way, so that this comes in few cache lines.
+struct message_notes {
+    site sent_from_;
+    message const* asked_by_ = nullptr;
+    std::uint64_t number_ = 0; ///< messages sent to the actor before it
+    duration sent_at_{};       ///< when there are counters
+    task_context context_{};
+    chain_list chains_;
+};
+
 /// A call of one method of an actor: queued, then running, then ended. Everything here is touched only on the actor's
 /// executor once the message was posted.
-class message : public work {
+class message : protected message_notes, public work {
 public:
     message(message const&) = delete;
     message& operator=(message const&) = delete;
@@ -83,9 +95,7 @@ protected:
     /// What the method runs under. Its owner is this message: that is how an actor knows whose a resumption is.
     task_context& method_context() noexcept;
 
-    stop_source stop_; ///< requested by the actor's end and by the sender's stop
-    site sent_from_;
-    message const* asked_by_ = nullptr;
+    stop_source stop_;            ///< requested by the actor's end and by the sender's stop
     bool waits_for_room_ = false; ///< set by the sender before posting, cleared when it is admitted
 
 private:
@@ -96,14 +106,10 @@ private:
     static constexpr char mark = 0;
 
     actor_core* core_;
-    bool above_ = false;       ///< in the core's list of those that wait for room
-    bool noted_ = false;       ///< by ask_cycles
-    std::uint64_t number_ = 0; ///< messages sent to the actor before it
-    duration sent_at_{};       ///< when there are counters
-    message* next_ = nullptr;  ///< among the running ones, or among those that wait for room
+    bool above_ = false;      ///< in the core's list of those that wait for room
+    bool noted_ = false;      ///< by ask_cycles
+    message* next_ = nullptr; ///< among the running ones, or among those that wait for room
     message* previous_ = nullptr;
-    task_context context_{};
-    chain_list chains_;
 };
 
 /// A doubly linked list of messages.
@@ -152,6 +158,9 @@ public:
     // On the actor's executor.
     /// A method has ended, in whatever way.
     void ended(message& m) noexcept;
+    /// A message that held a strong handle is no more. Such handles are dropped together at the end of the turn: their
+    /// count lies in a cache line that senders write.
+    void message_went() noexcept { ++went_; }
     /// A message that waits for room is withdrawn by its sender: refused when it is taken.
     void withdraw(message& m) noexcept;
     /// A queued message got a stop: if it is held back, it is refused before the actor sleeps.
@@ -208,10 +217,7 @@ public:
     /// From now on; before the actor gets its first message.
     void count() { counters_ = std::make_shared<actor_counters>(); }
     /// Messages sent and not yet taken.
-    std::uint64_t depth() const noexcept
-    {
-        return sent_.load(std::memory_order_relaxed) - taken_.load(std::memory_order_relaxed);
-    }
+    std::uint64_t depth() const noexcept { return sent_.value() - taken_.load(std::memory_order_relaxed); }
 
     /// Adds what it is doing, line by line, for dump(); on the actor's executor.
     void describe(std::string& to) const;
@@ -251,14 +257,15 @@ private:
     void count_taken(message& m) noexcept;
     void stop_running() noexcept;
     void went_quiet() noexcept;
+    void drop_handles_of_messages() noexcept;
 
-    // One cache line, with what executor and work have: all that a sender writes, and what its receiver looks at.
+    // One cache line, with what executor and work have: what goes from a sender to the receiver.
     mailbox mailbox_;
-    std::atomic<std::uint64_t> sent_{0};
-    std::atomic<std::uint64_t> taken_{0}; ///< written on the actor's executor only
-    handle_counts<> handles_;
+    actor_core* registry_next_ = nullptr;
+    actor_core* registry_previous_ = nullptr;
+    std::atomic<std::uint64_t> dropped_{0};
 
-    // Another one: what an ask that is a direct call looks at.
+    // Another one, which hardly anybody writes: everybody looks at it.
     executor* underlying_; ///< null once the runtime that owned it has ended: then a post runs in the call
     std::uint64_t const capacity_;
     void const* holder_ = nullptr;             ///< the method that is exclusive
@@ -270,22 +277,24 @@ private:
     bool gone_ = false;
     bool free_ = false; ///< no handle is left: the turn ends by deleting this
     bool sweep_ = false;
-
     std::shared_ptr<actor_registry> const home_; ///< outlives the runtime, as handles may
+
+    // A third: what senders write and the receiver does not look at.
+    sent_count<> sent_;
+    handle_counts<> handles_;
     std::shared_ptr<void> place_;
     std::shared_ptr<guardian> guardian_;
-    std::string_view const name_;
-    actor_core* registry_next_ = nullptr;
-    actor_core* registry_previous_ = nullptr;
 
-    // From here on what only the actor's own executor looks at, in lines that nobody else asks for.
-    alignas(64) message_list running_; ///< methods that have suspended
-    bool in_call_ = false;             ///< an ask is inside as a direct call
-    work_list inbox_;                  ///< collected from the mailbox, oldest first
-    work_list held_;                   ///< what an exclusive section keeps waiting
-    message_list above_;               ///< messages whose senders wait for room
-    work_list when_gone_;              ///< who waits for the end
+    // From here on what only the actor's own executor looks at, in lines that others seldom ask for.
+    alignas(64) message_list running_;    ///< methods that have suspended
+    std::atomic<std::uint64_t> taken_{0}; ///< written on the actor's executor only
+    bool in_call_ = false;                ///< an ask is inside as a direct call
+    work_list inbox_;                     ///< collected from the mailbox, oldest first
+    work_list held_;                      ///< what an exclusive section keeps waiting
+    message_list above_;                  ///< messages whose senders wait for room
+    work_list when_gone_;                 ///< who waits for the end
     unsigned holds_ = 0;
+    std::uint32_t went_ = 0; ///< messages whose handles are still counted
     bool told_down_ = false; ///< the guardian knows that it is paused
     bool has_object_ = true;
     bool ending_ = false; ///< last_words() were asked for
@@ -294,8 +303,8 @@ private:
         actor_core* core;
     } system_;
 
-    std::optional<failure> failure_; ///< why it is paused
-    std::atomic<std::uint64_t> dropped_{0};
+    std::unique_ptr<failure> failure_; ///< why it is paused, if it failed
+    std::string_view const name_;
     bool owned_ = false;   ///< `underlying_` ends with the runtime
     std::uint64_t id_ = 0; ///< the runtime's actors are numbered as they come, from 1
 };

@@ -25,8 +25,8 @@ bool ask_message::send()
         core().leave_direct();
         return suspended;
     }
-    core().expect_post();
     watch_stop();
+    core().expect_post();
     core().reserve(*this);
     core().post(*this);
     return true;
@@ -34,14 +34,12 @@ bool ask_message::send()
 
 void ask_message::answer() noexcept
 {
-    on_stop_.reset();
     if (rendezvous_.answered() && !direct_) asker_.post();
 }
 
 void ask_message::pass_on::operator()() const noexcept
 {
-    self->rendezvous_.passed_on();
-    self->core().post(self->cancel_);
+    if (self->rendezvous_.pass_on()) self->core().post(self->cancel_);
 }
 
 void ask_message::cancel() noexcept

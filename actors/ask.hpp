@@ -66,10 +66,10 @@ private:
         if (stop_of_asker_.stop_possible()) on_stop_.emplace(stop_of_asker_, pass_on{this});
     }
 
-    stop_token stop_of_asker_;
-    std::optional<stop_callback<pass_on>> on_stop_;
     ask_rendezvous<> rendezvous_;
     bool direct_ = false; ///< inside send(): the asker is not suspended yet
+    stop_token stop_of_asker_;
+    std::optional<stop_callback<pass_on>> on_stop_; ///< goes first, with the asker: it may be running until then
 };
 
 /// An ask on its way, in the asker's frame: what its message needs is there only once it is known that it takes one.

@@ -125,6 +125,13 @@ struct ref_access {
     {
         return ref<A>(&core, &object);
     }
+    /// Its count becomes the caller's.
+    template<class A>
+    static A* release(ref<A>&& r) noexcept
+    {
+        r.core_ = nullptr;
+        return std::exchange(r.object_, nullptr);
+    }
     template<class A>
     static actor_core* core(ref<A> const& r) noexcept
     {

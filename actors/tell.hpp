@@ -41,9 +41,9 @@ class tell_message final : public tell_message_base, public pooled {
     using shape = method_traits<decltype(Method)>;
 
 public:
-    tell_message(ref<A> target, typename shape::arguments&& arguments, site where)
+    tell_message(ref<A>&& target, typename shape::arguments&& arguments, site where)
         : tell_message_base(*ref_access::core(target))
-        , target_(std::move(target))
+        , object_(ref_access::release(std::move(target)))
         , arguments_(std::move(arguments))
     {
         sent_from_ = where;
@@ -55,7 +55,7 @@ private:
     void start() noexcept override
     {
         try {
-            auto& object = static_cast<typename shape::class_type&>(*ref_access::object(target_));
+            auto& object = static_cast<typename shape::class_type&>(*object_);
             if constexpr (shape::is_coroutine) {
                 running_ = shape::call(Method, object, arguments_);
                 if (!running_) throw error(errc::invalid_argument, "the method returned an empty task");
@@ -84,16 +84,22 @@ private:
     void refuse(errc reason) noexcept override
     {
         refuse_sender(reason);
-        delete this;
+        go();
     }
 
     void end() noexcept
     {
         core().ended(*this);
+        go();
+    }
+
+    void go() noexcept
+    {
+        core().message_went();
         delete this;
     }
 
-    ref<A> target_;
+    A* object_; ///< kept by a strong handle of this message's
     [[no_unique_address]] typename shape::arguments arguments_;
     [[no_unique_address]] std::conditional_t<shape::is_coroutine, typename shape::returned, std::tuple<>> running_;
 };
@@ -115,7 +121,6 @@ public:
     /// The wait has ended: with no error when the message was admitted.
     void end(std::optional<errc> reason) noexcept;
     std::optional<errc> reason() const noexcept { return reason_; }
-    void fail(errc reason) noexcept { reason_ = reason; }
 
 private:
     struct pass_on {
@@ -150,7 +155,6 @@ public:
     tell_awaiter(ref<A> target, typename shape::arguments&& arguments)
         : target_(std::move(target))
         , arguments_(std::move(arguments))
-        , sender_(*ref_access::core(target_))
     {
     }
 
@@ -162,32 +166,34 @@ public:
         auto& core = *ref_access::core(target_);
         auto stop = h.promise().context().stop;
         if (stop.stop_requested()) {
-            sender_.fail(errc::cancelled);
+            not_sent_ = errc::cancelled;
             return false;
         }
         if (core.closed()) {
-            sender_.fail(errc::receiver_gone);
+            not_sent_ = errc::receiver_gone;
             return false;
         }
-        auto* m = new tell_message<Method, A>(target_, std::move(arguments_), h.promise().where());
+        auto* m = new tell_message<Method, A>(std::move(target_), std::move(arguments_), h.promise().where());
         if (core.reserve(*m)) {
             core.post(*m);
             return false;
         }
-        sender_.bind(h);
-        sender_.send(*m, stop);
+        auto& sender = sender_.emplace(core);
+        sender.bind(h);
+        sender.send(*m, stop);
         return true;
     }
 
     void await_resume()
     {
-        if (auto reason = sender_.reason()) throw error(*reason, "telling an actor");
+        if (auto const reason = sender_ ? sender_->reason() : not_sent_) throw error(*reason, "telling an actor");
     }
 
 private:
-    ref<A> target_;
+    ref<A> target_; ///< until it is the message's
     [[no_unique_address]] typename shape::arguments arguments_;
-    tell_sender sender_;
+    std::optional<errc> not_sent_;
+    std::optional<tell_sender> sender_; ///< once it waits for room
 };
 
 /// A tell that was not sent yet.
@@ -222,6 +228,7 @@ public:
         auto* m = new tell_message<Method, A>(std::move(target_), std::move(arguments_), site{});
         if (!core.try_reserve(*m)) {
             delete m;
+            core.drop_strong();
             return false;
         }
         core.post(*m);

@@ -149,7 +149,7 @@ def state_of(core):
 
 
 def show_actor(core):
-    depth = core["sent_"] - core["taken_"]
+    depth = core["sent_"]["sent_"] - core["taken_"]
     print("actor %s: %s, %d of %d messages waiting" % (label(core), state_of(core), depth, core["capacity_"]))
     message = core["running_"].at("first_", "detail::message")
     while message:

@@ -23,7 +23,10 @@ public:
         return false;
     }
     /// True for the last.
-    bool drop_strong() noexcept { return strong_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+    bool drop_strong(std::uint32_t count = 1) noexcept
+    {
+        return strong_.fetch_sub(count, std::memory_order_acq_rel) == count;
+    }
     void add_weak() noexcept { weak_.fetch_add(1, std::memory_order_relaxed); }
     /// True for the last.
     bool drop_weak() noexcept { return weak_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
@@ -65,6 +68,44 @@ private:
     static constexpr std::size_t one_inside = 2;
 
     typename Atomics::template atomic<std::size_t> word_{0};
+};
+
+/// The messages that were sent to a bounded mailbox. Those who send write it, alone: it also remembers up to which
+/// number there was room when somebody looked last, so that what the receiver writes is fetched once for many messages.
+/// Only numbers are compared: who finds room sees nothing of what the receiver has done.
+template<class Atomics = machine_atomics>
+class sent_count {
+    using counter = typename Atomics::template atomic<std::uint64_t>;
+
+public:
+    std::uint64_t value() const noexcept { return sent_.load(std::memory_order_relaxed); }
+
+    /// The number of one more message.
+    std::uint64_t add() noexcept { return sent_.fetch_add(1, std::memory_order_relaxed); }
+    /// The same, only if there is room for it.
+    bool try_add(counter const& taken, std::uint64_t capacity, std::uint64_t& number) noexcept
+    {
+        number = value();
+        do {
+            if (!has_room(number, taken, capacity)) return false;
+        } while (!sent_.compare_exchange_weak(number, number + 1, std::memory_order_relaxed));
+        return true;
+    }
+
+    /// Whether fewer than `capacity` messages before number `number` have not been taken.
+    bool has_room(std::uint64_t number, counter const& taken, std::uint64_t capacity) noexcept
+    {
+        // What another sender has seen meanwhile may be overwritten by less, and then is looked up once more.
+        if (number < room_below_.load(std::memory_order_relaxed)) return true;
+        auto const below = taken.load(std::memory_order_relaxed) + capacity;
+        if (number >= below) return false;
+        room_below_.store(below, std::memory_order_relaxed);
+        return true;
+    }
+
+private:
+    counter sent_{0};
+    counter room_below_{0};
 };
 
 /// Something that one thread at a time may do, and others not at all meanwhile.

@@ -16,6 +16,11 @@ unsigned executor::patience() const noexcept
     return 128;
 }
 
+bool executor::look_after(work& /*w*/, detail::mailbox& /*queue*/) noexcept
+{
+    return false;
+}
+
 bool executor::serial() const noexcept
 {
     return true;

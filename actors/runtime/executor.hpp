@@ -2,9 +2,15 @@
 
 namespace plait {
 
+struct work;
+
 namespace detail {
 class work_list;
-}
+struct machine_atomics;
+template<class Work, class Atomics>
+class basic_mailbox;
+using mailbox = basic_mailbox<work, machine_atomics>;
+} // namespace detail
 
 /// One thing to run, linked into the queue of an executor. It lives in whatever waits for it (mostly a coroutine
 /// frame), so posting allocates nothing. From `post` until `run` is called it belongs to the executor and stays where
@@ -33,6 +39,11 @@ public:
 
     /// Works that one actor may run in a row before the others here get a turn.
     virtual unsigned patience() const noexcept;
+
+    /// `w`, which runs here and ends now, has found its own queue empty. True if this looks into that queue for a
+    /// while: then `w` need not go idle, whoever queues something need not post it, and it runs again when something is
+    /// there.
+    virtual bool look_after(work& w, detail::mailbox& queue) noexcept;
 
     /// Whether its works run one at a time. False only for what actors are placed on and no coroutine sees: a pool.
     virtual bool serial() const noexcept;

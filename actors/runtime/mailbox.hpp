@@ -36,7 +36,7 @@ public:
         auto* w = newest_.load(std::memory_order_relaxed);
         if (!w) return nullptr;
         // Comes while the exchange waits for the cache line of the word: a work is part of something larger.
-        for (int line = -1; line < 6; ++line)
+        for (int line = -5; line < 6; ++line)
             prefetch_to_write(w, 64 * line);
         return reversed(newest_.exchange(nullptr, std::memory_order_acquire));
     }
@@ -91,7 +91,5 @@ private:
 
     typename Atomics::template atomic<Work*> newest_;
 };
-
-using mailbox = basic_mailbox<>;
 
 } // namespace plait::detail

@@ -63,6 +63,39 @@ bool thread_loop::poll_all()
     return busy;
 }
 
+bool thread_loop::look_after(work& w, detail::mailbox& queue) noexcept
+{
+    if (spin_ <= duration::zero() || !nothing_follows_ || !own_.empty() || !mailbox_.empty()) return false;
+    last_ = {&w, &queue};
+    return true;
+}
+
+/// From here on whoever queues something for it has to post it, as for all others. What is there already runs next.
+void thread_loop::look_no_longer() noexcept
+{
+    auto const last = std::exchange(last_, {});
+    if (last.owner && !last.queue->try_idle()) own_.push_back(*last.owner);
+}
+
+/// A chain of works to run, oldest first, or null.
+work* thread_loop::next() noexcept
+{
+    if (own_.empty() && mailbox_.empty()) {
+        if (!last_.owner || last_.queue->empty()) return nullptr;
+        auto* const w = std::exchange(last_, {}).owner;
+        w->next_work = nullptr;
+        return w;
+    }
+    // A work must not find that the other is neither idle nor about to run.
+    look_no_longer();
+    return own_.empty() ? mailbox_.take_all() : own_.take_all();
+}
+
+bool thread_loop::something_came() const noexcept
+{
+    return !mailbox_.empty() || (last_.owner && !last_.queue->empty());
+}
+
 /// True as soon as something is queued, false when nothing came.
 bool thread_loop::spin() const noexcept
 {
@@ -70,7 +103,7 @@ bool thread_loop::spin() const noexcept
     auto const until = detail::later(detail::machine_time(), spin_);
     do {
         for (int i = 0; i < looks_between_times; ++i) {
-            if (!mailbox_.empty()) return true;
+            if (something_came()) return true;
             detail::relax();
         }
     } while (detail::machine_time() < until);
@@ -80,7 +113,9 @@ bool thread_loop::spin() const noexcept
 void thread_loop::park() noexcept
 {
     // While it spins it is not idle: a post wakes nobody.
-    if (!spin() && mailbox_.try_idle()) parking_.park();
+    if (spin()) return;
+    look_no_longer();
+    if (own_.empty() && mailbox_.try_idle()) parking_.park();
 }
 
 void thread_loop::run()
@@ -88,17 +123,22 @@ void thread_loop::run()
     auto* outer = std::exchange(detail::current_executor(), this);
     unsigned since_poll = 0;
     for (;;) {
-        auto* w = own_.empty() ? mailbox_.take_all() : own_.take_all();
+        auto* w = next();
         if (!w) {
             since_poll = 0;
             if (poll_all() || !own_.empty()) continue;
-            if (stopping_) break;
+            if (stopping_) {
+                look_no_longer();
+                if (own_.empty()) break;
+                continue;
+            }
             park();
             continue;
         }
         while (w) {
             auto* next = w->next_work;
             __builtin_prefetch(next, 1); // comes while this one runs
+            nothing_follows_ = !next;
             w->run(*w);
             w = next;
             if (++since_poll == works_between_polls) {

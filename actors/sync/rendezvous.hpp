@@ -2,6 +2,8 @@
 
 #include <plait/actors/runtime/machine_atomics.hpp>
 
+#include <cstdint>
+
 namespace plait::detail {
 
 /// Who must be done before a task goes on that has started an operation: the initiation, the completion, and a stop on
@@ -26,34 +28,40 @@ private:
 };
 
 /// When the asker of an actor may go on: when its message has ended, and, if a stop was passed on to the actor, when
-/// that work has run as well, since both live in the asker's frame. On the actor's executor, but for `passed_on`.
+/// that work has run as well, since both live in the asker's frame. The stop's callback is on any thread, the rest on
+/// the actor's executor. The asker unlinks the callback when it goes on: the actor would have to fetch the stop's cache
+/// line for that.
 template<class Atomics = machine_atomics>
 class ask_rendezvous {
 public:
-    /// In the stop's callback, before the work is posted.
-    void passed_on() noexcept { passed_on_ = true; }
+    /// In the stop's callback. True when the stop is to be passed on; otherwise the message has ended.
+    bool pass_on() noexcept
+    {
+        auto seen = under_way;
+        return state_.compare_exchange_strong(seen, stop_follows, std::memory_order_relaxed, std::memory_order_relaxed);
+    }
 
-    /// The message has ended and the callback was unlinked. True when the asker may go on.
+    /// The message has ended. True when the asker may go on.
     bool answered() noexcept
     {
-        answered_ = true;
-        return over();
+        return state_.exchange(message_ended, std::memory_order_relaxed) != stop_follows || arrived_;
     }
     /// The passed stop has arrived. True when the asker may go on; otherwise the message is still under way.
     bool stop_arrived() noexcept
     {
         arrived_ = true;
-        return answered_;
+        return over();
     }
-    bool over() const noexcept { return answered_ && (!passed_on_ || arrived_); }
+    /// Whether it was answered; before anybody could pass a stop on.
+    bool over() const noexcept { return state_.load(std::memory_order_relaxed) == message_ended; }
 
 private:
-    template<class T>
-    using plain = typename Atomics::template plain<T>;
+    static constexpr std::uint8_t under_way = 0;
+    static constexpr std::uint8_t stop_follows = 1;
+    static constexpr std::uint8_t message_ended = 2;
 
-    plain<bool> answered_{false};
-    plain<bool> passed_on_{false}; ///< written by the stop's callback, read after that was unlinked
-    plain<bool> arrived_{false};
+    typename Atomics::template atomic<std::uint8_t> state_{under_way};
+    typename Atomics::template plain<bool> arrived_{false};
 };
 
 } // namespace plait::detail

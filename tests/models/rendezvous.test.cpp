@@ -98,8 +98,7 @@ struct asked : rl::test_suite<asked<AtOnce>, AtOnce ? 2 : 3> {
         }
         void stopped() noexcept
         {
-            meeting.passed_on();
-            if (test.box.push(cancel)) test.must_run[rl::thread_index()] = true;
+            if (meeting.pass_on() && test.box.push(cancel)) test.must_run[rl::thread_index()] = true;
         }
         asked& test;
         item message;
@@ -118,13 +117,13 @@ struct asked : rl::test_suite<asked<AtOnce>, AtOnce ? 2 : 3> {
     void resume()
     {
         resumed = resumed + 1;
+        asker->unlink();
         asker.reset();
     }
     void end_if_possible()
     {
         if (!running || !may_end) return;
         running = false;
-        asker->unlink();
         if (asker->meeting.answered()) resume();
     }
     void turn()
