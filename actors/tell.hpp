@@ -173,11 +173,14 @@ public:
             not_sent_ = errc::receiver_gone;
             return false;
         }
+        auto& object = *ref_access::object(target_);
         auto* m = new tell_message<Method, A>(std::move(target_), std::move(arguments_), h.promise().where());
         if (core.reserve(*m)) {
             core.post(*m);
             return false;
         }
+        core.add_strong();
+        target_ = ref_access::adopt(core, object); // what waits for room can be asked for what it waits
         auto& sender = sender_.emplace(core);
         sender.bind(h);
         sender.send(*m, stop);
@@ -190,7 +193,7 @@ public:
     }
 
 private:
-    ref<A> target_; ///< until it is the message's
+    ref<A> target_; ///< empty when the message has it
     [[no_unique_address]] typename shape::arguments arguments_;
     std::optional<errc> not_sent_;
     std::optional<tell_sender> sender_; ///< once it waits for room

@@ -22,7 +22,159 @@ private:
     std::function<void()> f_;
 };
 
+/// A work with a queue of its own, as an actor is.
+struct owner : work {
+    explicit owner(thread_loop& on)
+        : loop(on)
+    {
+        run = [](work& self) noexcept { static_cast<owner&>(self).turn(); };
+    }
+    /// From any thread; counts when the loop has to be told.
+    void send(work& w)
+    {
+        if (!queue.push(w)) return;
+        ++posts;
+        loop.post(*this);
+    }
+    void turn() noexcept
+    {
+        for (;;) {
+            for (auto* w = queue.take_all(); w;) {
+                auto* const next = w->next_work;
+                w->run(*w);
+                w = next;
+            }
+            if (!queue.empty()) continue;
+            looked_after = loop.look_after(*this, queue);
+            if (looked_after || queue.try_idle()) return;
+        }
+    }
+
+    thread_loop& loop;
+    detail::mailbox queue;
+    std::atomic<int> posts{0};
+    std::atomic<bool> looked_after{false};
+};
+
+constexpr duration long_spin = std::chrono::hours(1);
+
 } // namespace
+
+TEST_CASE("a loop that spins finds what comes into the queue of the work that ran last, and nobody has to post that")
+{
+    thread_loop loop(long_spin);
+    owner last(loop);
+    std::atomic<int> ran{0};
+    std::vector<call> items;
+    items.reserve(1000);
+    for (int i = 0; i < 1000; ++i)
+        items.emplace_back([&] { ++ran; });
+    std::thread runner([&] { loop.run(); });
+    last.send(items[0]);
+    while (!last.looked_after)
+        std::this_thread::yield();
+    for (int i = 1; i < 1000; ++i) {
+        last.send(items[static_cast<std::size_t>(i)]);
+        while (ran != i + 1)
+            std::this_thread::yield();
+    }
+    CHECK(last.posts == 1);
+    loop.stop();
+    runner.join();
+    CHECK(last.queue.is_idle()); // let go of
+}
+
+TEST_CASE("a loop looks after one work only, while nothing else is to be run, and not if it does not spin")
+{
+    thread_loop parks;
+    owner quiet(parks);
+    call nothing([] {});
+    quiet.send(nothing);
+    parks.stop();
+    parks.run();
+    CHECK_FALSE(quiet.looked_after);
+    CHECK(quiet.queue.is_idle());
+
+    thread_loop loop(long_spin);
+    owner first(loop);
+    owner second(loop);
+    bool let_go = false;
+    call to_first([] {});
+    call to_second([&] { let_go = first.queue.is_idle(); });
+    first.send(to_first);
+    second.send(to_second);
+    loop.stop();
+    loop.run();
+    CHECK_FALSE(first.looked_after);
+    CHECK_FALSE(second.looked_after); // the stop follows
+
+    std::thread runner([&] { loop.run(); });
+    first.send(to_first);
+    while (!first.looked_after)
+        std::this_thread::yield();
+    second.send(to_second);
+    while (!second.looked_after)
+        std::this_thread::yield();
+    loop.stop();
+    runner.join();
+    CHECK(let_go);
+    CHECK(first.posts == 2);
+    CHECK(first.queue.is_idle());
+    CHECK(second.queue.is_idle());
+}
+
+TEST_CASE("what comes to a loop's last work just when it stops to look is run all the same")
+{
+    // A short spin: the looking ends while others send.
+    thread_loop loop(duration(2000));
+    owner last(loop);
+    std::atomic<int> ran{0};
+    call item([&] { ++ran; });
+    std::thread runner([&] { loop.run(); });
+    for (int i = 0; i < 20'000; ++i) {
+        last.send(item);
+        while (ran != i + 1)
+            std::this_thread::yield();
+    }
+    loop.stop();
+    runner.join();
+    CHECK(last.queue.is_idle());
+}
+
+TEST_CASE("a poller that sends to the work that is looked after has it run")
+{
+    struct device : thread_loop::poller {
+        owner* to = nullptr;
+        call* item = nullptr;
+        std::atomic<int> left{0};
+        bool poll() override
+        {
+            if (left == 0) return false;
+            --left;
+            to->send(*item);
+            return true;
+        }
+    };
+    thread_loop loop(long_spin);
+    owner last(loop);
+    device d;
+    std::atomic<int> ran{0};
+    call item([&] { ++ran; });
+    d.to = &last;
+    d.item = &item;
+    loop.attach(d);
+    std::thread runner([&] { loop.run(); });
+    call nudge([] {});
+    for (int i = 0; i < 100; ++i) {
+        d.left = 1;
+        loop.post(nudge);
+        while (ran != i + 1)
+            std::this_thread::yield();
+    }
+    loop.stop();
+    runner.join();
+    loop.detach(d);
+}
 
 TEST_CASE("a loop runs works in the order in which they were posted, and those that they post")
 {

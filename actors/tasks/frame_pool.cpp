@@ -1,146 +1,17 @@
 #include <plait/actors/tasks/frame_pool.hpp>
 
+#include <plait/actors/tasks/memory_chunks.hpp>
+
 #include <algorithm>
-#include <bit>
 #include <mutex>
 #include <new>
 #include <utility>
-
-#include <sys/mman.h>
 
 namespace plait {
 
 namespace detail {
 
 constinit thread_local frame_cache* frame_cache::mine = nullptr;
-
-namespace {
-
-/// Memory that is never given back, in chunks that begin at a multiple of their size. A process that needs much of it
-/// gets huge pages, where the system has them: works that wake in any order are everywhere in it, and small pages would
-/// cost them a walk through the page tables each.
-class growing_memory {
-public:
-    static constexpr std::size_t chunk = 65536;
-
-    std::byte* take()
-    {
-        std::lock_guard lock(mutex_);
-        if (next_ == end_) grow();
-        taken_.fetch_add(1, std::memory_order_relaxed);
-        return std::exchange(next_, next_ + chunk);
-    }
-
-    /// What was taken from it, and in how many maps it comes; from any thread.
-    pool_growth taken() const noexcept
-    {
-        return {taken_.load(std::memory_order_relaxed) * static_cast<std::int64_t>(chunk),
-                maps_.load(std::memory_order_relaxed)};
-    }
-
-private:
-    static constexpr std::size_t huge_page = std::size_t(2) << 20;
-    /// Chunks before which no huge page is asked for.
-    static constexpr std::int64_t few = 64;
-
-    void grow()
-    {
-        auto* const memory = map_where_huge_pages_begin();
-#ifdef MADV_HUGEPAGE
-        // A wish: without it all is as right.
-        ::madvise(memory, huge_page, taken_.load(std::memory_order_relaxed) < few ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
-#endif
-        next_ = memory;
-        end_ = memory + huge_page;
-        maps_.fetch_add(1, std::memory_order_relaxed);
-    }
-
-    /// As much as a huge page; what is around it goes back.
-    static std::byte* map_where_huge_pages_begin()
-    {
-        auto* const mapped = ::mmap(nullptr, 2 * huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (mapped == MAP_FAILED) throw std::bad_alloc();
-        auto* const memory = static_cast<std::byte*>(mapped);
-        auto const before = (huge_page - reinterpret_cast<std::uintptr_t>(memory) % huge_page) % huge_page;
-        if (before > 0) ::munmap(memory, before);
-        ::munmap(memory + before + huge_page, huge_page - before);
-        return memory + before;
-    }
-
-    std::mutex mutex_;
-    std::byte* next_ = nullptr;
-    std::byte* end_ = nullptr;
-    std::atomic<std::int64_t> taken_{0};
-    std::atomic<std::int64_t> maps_{0};
-};
-
-/// The beginning of a chunk, which is cut into pieces of one size: which of them are free. So they are handed out in
-/// the order in which they lie, however they came back, and the processor fetches the next ones by itself. (A list of
-/// what came back in any order has it wait for each.)
-class chunk_of_pieces {
-public:
-    /// All of them free.
-    static chunk_of_pieces* make(std::byte* memory, std::size_t size) noexcept
-    {
-        return ::new (memory) chunk_of_pieces(size);
-    }
-    /// Where a piece is from.
-    static chunk_of_pieces& of(void* piece) noexcept
-    {
-        auto const offset = reinterpret_cast<std::uintptr_t>(piece) % growing_memory::chunk;
-        return *reinterpret_cast<chunk_of_pieces*>(static_cast<std::byte*>(piece) - offset);
-    }
-
-    std::size_t free() const noexcept { return free_; }
-
-    /// Calls `use` with the first of the free ones, up to `most`. How many there were.
-    template<class Use>
-    std::size_t take(std::size_t most, Use use) noexcept
-    {
-        auto const wanted = std::min(most, free_);
-        for (std::size_t left = wanted; left > 0; ++first_) {
-            auto& word = words_[first_];
-            for (; word != 0 && left > 0; --left) {
-                auto const bit = static_cast<std::size_t>(std::countr_zero(word));
-                word &= word - 1;
-                use(piece(64 * first_ + bit));
-            }
-            if (left == 0) break;
-        }
-        free_ -= wanted;
-        return wanted;
-    }
-
-    void give(void* piece) noexcept
-    {
-        auto const offset = static_cast<std::size_t>(static_cast<std::byte*>(piece) - begin());
-        auto const index = offset / size_;
-        words_[index / 64] |= std::uint64_t(1) << index % 64;
-        first_ = std::min(first_, index / 64);
-        ++free_;
-    }
-
-    chunk_of_pieces* next = nullptr; ///< of those that have some
-
-private:
-    explicit chunk_of_pieces(std::size_t size) noexcept
-        : size_(size)
-        , free_((growing_memory::chunk - sizeof(chunk_of_pieces)) / size)
-    {
-        for (std::size_t i = 0; i < free_; ++i)
-            words_[i / 64] |= std::uint64_t(1) << i % 64;
-    }
-
-    std::byte* begin() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
-    std::byte* piece(std::size_t index) noexcept { return begin() + index * size_; }
-
-    std::size_t const size_;
-    std::size_t free_;
-    std::size_t first_ = 0; ///< no word before this one has a free piece
-    alignas(memory_pool::granule) std::array<std::uint64_t, growing_memory::chunk / memory_pool::granule / 64> words_{};
-};
-
-} // namespace
 
 /// Free memory of all threads, which take and give it in batches.
 class memory_pool::reserve {

@@ -119,7 +119,11 @@ task<int> program::run()
     co_await stop(std::move(console_));
     co_await stop(std::move(signals_));
     if (mid_line_ && where_.output_terminal) put(STDOUT_FILENO, "\n"); // left in the middle of an answer
-    trace_.write();                                                    // of a run that failed, too
+    try {
+        trace_.write();
+    } catch (...) {
+        if (!outcome.failure()) throw; // why the run failed is told, and not that its trace can't be written
+    }
     std::move(outcome).value();
     co_return status_;
 }

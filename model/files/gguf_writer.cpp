@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <limits>
 #include <set>
 #include <string_view>
@@ -24,8 +25,9 @@ constexpr std::size_t max_tensor_name_bytes = 63; // llama.cpp keeps 64 with the
 template<class T>
 void append(std::vector<std::byte>& out, T value)
 {
-    auto const bytes = std::as_bytes(std::span(&value, 1));
-    out.insert(out.end(), bytes.begin(), bytes.end());
+    auto const at = out.size();
+    out.resize(at + sizeof value);
+    std::memcpy(out.data() + at, &value, sizeof value);
 }
 
 std::uint64_t aligned(std::uint64_t at)
