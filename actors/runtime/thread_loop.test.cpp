@@ -164,11 +164,12 @@ TEST_CASE("a poller that sends to the work that is looked after has it run")
     d.item = &item;
     loop.attach(d);
     std::thread runner([&] { loop.run(); });
-    call nudge([] {});
+    std::atomic<int> nudged{0};
+    call nudge([&] { ++nudged; });
     for (int i = 0; i < 100; ++i) {
         d.left = 1;
         loop.post(nudge);
-        while (ran != i + 1)
+        while (ran != i + 1 || nudged != i + 1) // the poller may have been asked before the nudge was there
             std::this_thread::yield();
     }
     loop.stop();
