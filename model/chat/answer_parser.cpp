@@ -15,6 +15,14 @@ using reasoning = answer_style::reasoning;
 
 constexpr std::string_view spaces = " \t\r\n";
 
+namespace deepseek {
+
+constexpr std::string_view block_begin = "<｜tool▁calls▁begin｜>", block_end = "<｜tool▁calls▁end｜>";
+constexpr std::string_view call_begin = "<｜tool▁call▁begin｜>", call_end = "<｜tool▁call▁end｜>";
+constexpr std::string_view separator = "<｜tool▁sep｜>";
+
+} // namespace deepseek
+
 bool has(std::string_view text, std::string_view part) noexcept
 {
     return text.find(part) != std::string_view::npos;
@@ -73,6 +81,8 @@ answer_style answer_style_of(std::string_view source) noexcept
         out.thoughts = has(source, "<response>") ? reasoning::response : reasoning::think;
     if (has(source, "<arg_key>"))
         out.tools = calls::glm;
+    else if (has(source, deepseek::block_begin))
+        out.tools = calls::deepseek;
     else if (has(source, "[TOOL_CALLS]"))
         out.tools = calls::mistral;
     else if (has(source, "<|tool_call|>"))
@@ -99,6 +109,9 @@ std::vector<std::string_view> markers_of(answer_style style)
     if (style.tools == calls::llama) add({"<|python_tag|>"});
     if (style.tools == calls::mistral) add({"[TOOL_CALLS]"});
     if (style.tools == calls::granite) add({"<|tool_call|>"});
+    if (style.tools == calls::deepseek)
+        add({deepseek::block_begin, deepseek::call_begin, deepseek::separator, deepseek::call_end,
+             deepseek::block_end});
     return out;
 }
 
@@ -227,6 +240,7 @@ void answer_parser::show(std::size_t size)
     (thinking_ ? out_.reasoning : out_.text).append(held_, 0, size);
     held_.erase(0, size);
     skip_space_ = false;
+    called_ = false;
 }
 
 bool answer_parser::in_text(bool last)
@@ -254,6 +268,9 @@ bool answer_parser::in_text(bool last)
     case calls::llama:
         next = find_marker(held_, {"<|python_tag|>"}, last);
         break;
+    case calls::deepseek:
+        next = find_marker(held_, {deepseek::block_begin, deepseek::call_begin, deepseek::block_end}, last);
+        break;
     case calls::none:
         next = style_.thoughts == reasoning::response ? find_marker(held_, {"<response>", "</response>"}, last)
                                                       : found{held_.size(), {}};
@@ -264,15 +281,23 @@ bool answer_parser::in_text(bool last)
     std::string const marker(next.what);
     if (marker == "<response>" || marker == "</response>") {
         held_.erase(0, marker.size());
+    } else if (marker == deepseek::block_end) {
+        // Behind a call that is text, or behind none, it is text as well.
+        if (called_)
+            held_.erase(0, marker.size());
+        else
+            show(marker.size());
+        called_ = false;
     } else if (style_.tools == calls::harmony) {
         if (marker != "<|channel|>" && marker != "<|start|>") held_.erase(0, marker.size());
         thinking_ = false;
         skip_space_ = true;
         state_ = state::header;
     } else {
-        std::string_view const end = marker == "<tool_call>"        ? "</tool_call>"
-                                     : marker.starts_with("Action") ? "```"
-                                                                    : "";
+        std::string_view const end = marker == "<tool_call>"           ? "</tool_call>"
+                                     : marker.starts_with("Action")    ? "```"
+                                     : style_.tools == calls::deepseek ? deepseek::call_end
+                                                                       : "";
         begin_call(marker, end);
     }
     return true;
@@ -295,6 +320,7 @@ void answer_parser::give_up_call(std::size_t size)
     out_.text += opened_by_;
     state_ = state::text;
     thinking_ = false;
+    called_ = false;
     show(size);
 }
 
@@ -305,10 +331,13 @@ bool answer_parser::in_call(bool last)
     found next{rest.size(), {}};
     if (style_.tools == calls::harmony)
         next = find_marker(rest, {"<|call|>", "<|end|>", "<|return|>", "<|start|>"}, last);
+    else if (style_.tools == calls::deepseek)
+        next = find_marker(rest, {deepseek::call_end, deepseek::block_end}, last);
     else if (!call_end_.empty())
         next = find_marker(rest, {call_end_}, last);
     auto const end = scanned_ + next.at;
-    auto const marker = next.what == "<|start|>" ? 0 : next.what.size();
+    bool const stays = next.what == "<|start|>" || next.what == deepseek::block_end; // it is not the call's alone
+    auto const marker = stays ? 0 : next.what.size();
     scanned_ = end;
     if (end > longest_call) {
         give_up_call(longest_call);
@@ -330,6 +359,7 @@ bool answer_parser::in_call(bool last)
     held_.erase(0, end + marker);
     state_ = style_.tools == calls::harmony ? state::header : state::text;
     skip_space_ = true;
+    called_ = style_.tools == calls::deepseek;
     return true;
 }
 
@@ -389,6 +419,7 @@ bool answer_parser::read_call(std::string_view body)
     body = trimmed(body);
     if (style_.tools == calls::glm) return read_glm_call(body);
     try {
+        if (style_.tools == calls::deepseek) return read_deepseek_call(body);
         if (style_.tools != calls::harmony) return read_json_calls(body);
         jinja::budget b(json_limits());
         auto const arguments = jinja::parse_json(b, body.empty() ? "{}" : body);
@@ -475,6 +506,31 @@ bool answer_parser::read_glm_call(std::string_view body)
     } catch (jinja::failure const&) {
         return false;
     }
+}
+
+/// "function<｜tool▁sep｜>name ```json {...} ```", or `name<｜tool▁sep｜>{...}`. The first of a block has its own
+/// marker before it.
+bool answer_parser::read_deepseek_call(std::string_view body)
+{
+    constexpr std::string_view fence = "```", language = "json";
+    if (body.starts_with(deepseek::call_begin)) body.remove_prefix(deepseek::call_begin.size());
+    auto const at = body.find(deepseek::separator);
+    if (at == std::string_view::npos) return false;
+    auto name = trimmed(body.substr(0, at));
+    auto given = trimmed(body.substr(at + deepseek::separator.size()));
+    if (!given.starts_with('{')) {
+        auto const open = given.find(fence);
+        if (name != "function" || open == std::string_view::npos) return false;
+        name = trimmed(given.substr(0, open));
+        given.remove_prefix(open + fence.size());
+        if (given.starts_with(language)) given.remove_prefix(language.size());
+        if (!given.ends_with(fence)) return false; // the last one: strings may hold others
+        given = trimmed(given.substr(0, given.size() - fence.size()));
+    }
+    if (name.find_first_of("<>\n{}") != std::string_view::npos) return false;
+    jinja::budget b(json_limits());
+    auto const arguments = jinja::parse_json(b, given.empty() ? "{}" : given);
+    return arguments.is_mapping() && add_call({std::string(name), jinja::dump_json(b, arguments, {}), {}});
 }
 
 } // namespace plait

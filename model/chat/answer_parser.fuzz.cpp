@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     if (size < 2) return 0;
     plait::answer_style style;
     style.thoughts = static_cast<plait::answer_style::reasoning>(data[0] % 4);
-    style.tools = static_cast<plait::answer_style::calls>(data[0] / 4 % 8);
+    style.tools = static_cast<plait::answer_style::calls>(data[0] / 4 % 9);
     std::string_view const text(reinterpret_cast<char const*>(data) + 2, size - 2);
     auto const parse = [&](std::size_t step) {
         plait::answer_parser parser(style, data[1] >= 128);

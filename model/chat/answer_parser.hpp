@@ -19,8 +19,9 @@ struct answer_style {
     /// `{"name": ..., "parameters": ...}`, `<|python_tag|>` before it or not. mistral: `[TOOL_CALLS][{...}]`.
     /// command_r: "Action: ```json [{"tool_name": ..., "parameters": ...}]```". glm:
     /// `<tool_call>name<arg_key>..<arg_value>..`. granite: `<|tool_call|>[{...}]`. harmony: messages to
-    /// `functions.NAME`.
-    enum class calls : std::uint8_t { none, hermes, llama, mistral, command_r, glm, granite, harmony };
+    /// `functions.NAME`. deepseek: a block of "<｜tool▁call▁begin｜>function<｜tool▁sep｜>name ```json {...} ```
+    /// <｜tool▁call▁end｜>" (V3, R1) or `<｜tool▁call▁begin｜>name<｜tool▁sep｜>{...}<｜tool▁call▁end｜>` (V3.1).
+    enum class calls : std::uint8_t { none, hermes, llama, mistral, command_r, glm, granite, harmony, deepseek };
 
     reasoning thoughts = reasoning::none;
     calls tools = calls::none;
@@ -90,6 +91,7 @@ private:
     bool read_call(std::string_view body);
     bool read_json_calls(std::string_view body);
     bool read_glm_call(std::string_view body);
+    bool read_deepseek_call(std::string_view body);
     bool add_call(tool_call call);
 
     answer_style style_;
@@ -102,6 +104,7 @@ private:
     bool skip_space_ = false;
     bool cut_off_ = false;
     bool thinking_ = false; // harmony: the message is one of thoughts
+    bool called_ = false;   // deepseek: a call came last, so the block of calls may end
     std::size_t count_;     // calls so far
     answer_parts out_;
 };

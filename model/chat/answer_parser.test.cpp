@@ -44,6 +44,12 @@ std::vector<example> examples()
     answer_style const granite{reasoning::response, calls::granite};
     answer_style const response{reasoning::response, calls::none};
     answer_style const harmony{reasoning::harmony, calls::harmony};
+    answer_style const r1{reasoning::think, calls::deepseek};
+    std::string const begin = "<｜tool▁calls▁begin｜>", end = "<｜tool▁calls▁end｜>";
+    std::string const call = "<｜tool▁call▁begin｜>", done = "<｜tool▁call▁end｜>", sep = "<｜tool▁sep｜>";
+    std::string const f = call + "function" + sep + "f\n```json\n{\"a\": 1}\n```" + done;
+    std::string const broken = call + "function" + sep + "f\n```json\n{\"a\": 1\n```" + done;
+    tool_call const read_f{"f", "{\"a\": 1}", "call00000"};
     return {
         {{}, false, " <think>x</think> <tool_call>", parts("", " <think>x</think> <tool_call>")},
         {think, false, "<think>\nWhy <b>?\n</think>\n\nBecause.", parts("Why <b>?\n", "Because.")},
@@ -112,6 +118,31 @@ std::vector<example> examples()
         {harmony, false, "No channels.", parts("", "No channels.")},
         {harmony, false, "<|channel|>final", parts("", "<|channel|>final")},
         {harmony, false, "x<|message|>y", parts("", "x<|message|>y")},
+        {r1, true, "\nHm.\n</think>\n\nI look.\n" + begin + f + end, parts("Hm.\n", "I look.\n", {read_f})},
+        {r1, false, "<think>\n\n</think>\n\n" + begin + "\n" + f + end + "\nThere.", parts("", "There.", {read_f})},
+        {r1, false,
+         begin + f + "\n" + call + "function" + sep + "look_up\n```json\n{\"q\": \"```ü```\"}\n```" + done + end,
+         parts("", "", {read_f, {"look_up", "{\"q\": \"```ü```\"}", "call00001"}})},
+        {r1, false, begin + call + "f" + sep + "{\"a\":1}" + done + call + "g" + sep + "{}" + done + end,
+         parts("", "", {read_f, {"g", "{}", "call00001"}})},
+        {r1, false, f, parts("", "", {read_f})},
+        {r1, false, begin + "function" + sep + "f\n```\n{\"a\": 1}```" + done + end, parts("", "", {read_f})},
+        {r1, false, begin + call + "function" + sep + "f\n```json\n```" + done + end,
+         parts("", "", {{"f", "{}", "call00000"}})},
+        // The end of the block ends its last call, and the end of the answer the block.
+        {r1, false, begin + f + "\n", parts("", "", {read_f})},
+        {r1, false, begin + f.substr(0, f.size() - done.size()) + end + end, parts("", end, {read_f})},
+        {r1, false, begin + f.substr(0, f.size() - done.size()),
+         parts("", begin + f.substr(0, f.size() - done.size()), {}, true)},
+        {r1, false, "I look." + begin, parts("", "I look." + begin, {}, true)},
+        {r1, false, begin + call, parts("", begin + call, {}, true)},
+        {r1, false, begin + end + " none", parts("", begin + end + " none", {}, true)},
+        {r1, false, begin + broken + end, parts("", begin + broken + end, {}, true)},
+        {r1, false, begin + f + "\n" + broken + end, parts("", broken + end, {read_f}, true)},
+        {r1, false, begin + broken + "\n" + f + end, parts("", begin + broken + "\n", {read_f}, true)},
+        {r1, false, begin + f + end + "So" + end, parts("", "So" + end, {read_f})},
+        {r1, false, "Say " + end + " or " + done + sep + "<｜tool▁",
+         parts("", "Say " + end + " or " + done + sep + "<｜tool▁")},
     };
 }
 
@@ -131,6 +162,41 @@ TEST_CASE("answers of each family are split into thoughts, text and calls, howev
             CHECK((got.calls == e.expected.calls));
         }
     }
+}
+
+TEST_CASE("a call of DeepSeek that has no name, no object or no fences is text")
+{
+    for (std::string const body :
+         {"function<｜tool▁sep｜>\n```json\n{}\n```", "<｜tool▁sep｜>{}", "function f\n```json\n{}\n```",
+          "function<｜tool▁sep｜>f", "function<｜tool▁sep｜>f\n{}", "function<｜tool▁sep｜>f\n```json\n{}",
+          "function<｜tool▁sep｜>f\n```", "function<｜tool▁sep｜>f\n```json\n[1]\n```", "f<｜tool▁sep｜>[1]",
+          "f<｜tool▁sep｜>{} {}", "tool<｜tool▁sep｜>f\n```json\n{}\n```",
+          "function<｜tool▁sep｜>f\ng\n```json\n{}\n```", "function<｜tool▁sep｜><f>\n```json\n{}\n```",
+          "function<｜tool▁sep｜>f\xff\n```json\n{}\n```", "f\xe2\x96<｜tool▁sep｜>{}"}) {
+        CAPTURE(body);
+        auto const text =
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>" + body + "<｜tool▁call▁end｜><｜tool▁calls▁end｜> Sorry.";
+        for (std::size_t const size : {1, 2, 7, 1 << 20}) {
+            auto const got = parse({reasoning::none, calls::deepseek}, text, false, size);
+            CHECK((got == parts("", text, {}, true)));
+        }
+    }
+    auto const got =
+        parse({reasoning::none, calls::deepseek},
+              "<｜tool▁call▁begin｜>function<｜tool▁sep｜> suche-ü.2 \n```json\n{}\n```<｜tool▁call▁end｜>");
+    CHECK((got == parts("", "", {{"suche-ü.2", "{}", "call00000"}})));
+}
+
+TEST_CASE("each call of a block comes when it is complete")
+{
+    answer_parser parser({reasoning::none, calls::deepseek});
+    auto const call = [](std::string const& name) {
+        return "<｜tool▁call▁begin｜>function<｜tool▁sep｜>" + name + "\n```json\n{}\n```<｜tool▁call▁end｜>";
+    };
+    CHECK((parser.push("<｜tool▁calls▁begin｜>" + call("f")) == parts("", "", {{"f", "{}", "call00000"}})));
+    CHECK((parser.push("\n" + call("g")) == parts("", "", {{"g", "{}", "call00001"}})));
+    CHECK((parser.push("<｜tool▁calls▁end｜>") == answer_parts{}));
+    CHECK((parser.finish(false) == answer_parts{}));
 }
 
 TEST_CASE("any cut of any mixture of markers gives the same parts")
@@ -161,6 +227,13 @@ TEST_CASE("any cut of any mixture of markers gives the same parts")
                                       "<|end|>",
                                       "<|call|>",
                                       "<|python_tag|>",
+                                      "<｜tool▁calls▁begin｜>",
+                                      "<｜tool▁call▁begin｜>",
+                                      "function<｜tool▁sep｜>f",
+                                      "```json\n{}```",
+                                      "<｜tool▁call▁end｜>",
+                                      "<｜tool▁calls▁end｜>",
+                                      "<｜tool▁",
                                       "{",
                                       "[",
                                       "<",
@@ -172,7 +245,7 @@ TEST_CASE("any cut of any mixture of markers gives the same parts")
                                       "\xff"};
     std::mt19937 random(5);
     for (int round = 0; round < 3000; ++round) {
-        answer_style const style{static_cast<reasoning>(random() % 4), static_cast<calls>(random() % 8)};
+        answer_style const style{static_cast<reasoning>(random() % 4), static_cast<calls>(random() % 9)};
         std::string text;
         for (auto n = random() % 12; n > 0; --n)
             text += words[random() % std::size(words)];
@@ -241,6 +314,21 @@ TEST_CASE("the style is told from the markers in a template")
     CHECK((answer_style_of("[TOOL_CALLS]") == answer_style{reasoning::none, calls::mistral}));
     CHECK((answer_style_of("<|channel|>final<|message|>") == answer_style{reasoning::harmony, calls::harmony}));
     CHECK((answer_style_of("<|python_tag|>") == answer_style{reasoning::none, calls::llama}));
+    CHECK((answer_style_of("</think> <｜tool▁calls▁begin｜>") == answer_style{reasoning::think, calls::deepseek}));
+    CHECK((answer_style_of("</think> <｜tool▁outputs▁begin｜>") == answer_style{reasoning::think, calls::none}));
     CHECK(opens_thoughts("<|Assistant|><think>\n"));
     CHECK(!opens_thoughts("<think>\n\n</think>\n\n"));
+}
+
+TEST_CASE("the markers of a style are those that its answers have")
+{
+    CHECK(markers_of({}).empty());
+    std::vector<std::string_view> const expected{"<think>",
+                                                 "</think>",
+                                                 "<｜tool▁calls▁begin｜>",
+                                                 "<｜tool▁call▁begin｜>",
+                                                 "<｜tool▁sep｜>",
+                                                 "<｜tool▁call▁end｜>",
+                                                 "<｜tool▁calls▁end｜>"};
+    CHECK(markers_of({reasoning::think, calls::deepseek}) == expected);
 }
