@@ -1,6 +1,7 @@
 // Published chat templates against Python's jinja2.
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <sstream>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include <plait/model/chat/answer_parser.hpp>
 #include <plait/model/files/gguf.hpp>
 #include <plait/tests/support/template_golden.hpp>
 
@@ -126,6 +128,36 @@ TEST_CASE("published chat templates render 74 conversations as jinja2 does, or f
     CHECK(names.size() + 1 == renderings().size()); // one more is in the model's file
 }
 
+TEST_CASE("published chat templates tell the style of their models' answers")
+{
+    using reasoning = answer_style::reasoning;
+    using calls = answer_style::calls;
+    auto const folder = test::shared_data("templates");
+    if (!folder) {
+        MESSAGE("skipped: not found: templates");
+        return;
+    }
+    std::map<std::string, answer_style> const expected{
+        {"CohereForAI-c4ai-command-r-plus-tool_use", {reasoning::none, calls::command_r}},
+        {"GLM-4.6", {reasoning::think, calls::glm}},
+        {"HuggingFaceTB-SmolLM3-3B", {reasoning::think, calls::none}}, // this version of it knows no tools
+        {"NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use", {reasoning::none, calls::hermes}},
+        {"Qwen-Qwen2.5-7B-Instruct", {reasoning::none, calls::hermes}},
+        {"Qwen-Qwen3-0.6B", {reasoning::think, calls::hermes}},
+        {"deepseek-ai-DeepSeek-R1-Distill-Llama-8B", {reasoning::think, calls::deepseek}},
+        {"google-gemma-2-2b-it", {}},
+        {"ibm-granite-granite-3.3-2B-Instruct", {reasoning::response, calls::granite}},
+        {"meta-llama-Llama-3.1-8B-Instruct", {reasoning::none, calls::llama}},
+        {"meta-llama-Llama-3.2-3B-Instruct", {reasoning::none, calls::llama}},
+        {"microsoft-Phi-3.5-mini-instruct", {}},
+        {"mistralai-Mistral-Nemo-Instruct-2407", {reasoning::none, calls::mistral}},
+        {"openai-gpt-oss-120b", {reasoning::harmony, calls::harmony}}};
+    for (auto const& [name, style] : expected) {
+        CAPTURE(name);
+        CHECK((answer_style_of(read(*folder / (name + ".jinja"))) == style));
+    }
+}
+
 TEST_CASE("the template inside a model file renders as jinja2 does")
 {
     auto const path = test::model_file("smollm2-135m-instruct-q4_1.gguf");
@@ -164,7 +196,10 @@ TEST_CASE("published templates that know tools show a call, its arguments and it
               "[TOOL_CALLS][{\"name\": \"weather\", \"arguments\": {\"city\": \"Bern\"}, \"id\": \"call00000\"}]",
               nullptr},
              {"CohereForAI-c4ai-command-r-plus-tool_use", "\"tool_name\": \"weather\"", nullptr},
-             {"deepseek-ai-DeepSeek-R1-Distill-Llama-8B", "weather\n```json\n{\"city\": \"Bern\"}\n```", nullptr},
+             {"deepseek-ai-DeepSeek-R1-Distill-Llama-8B",
+              "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>weather\n```json\n{\"city\": "
+              "\"Bern\"}\n```<｜tool▁call▁end｜>",
+              nullptr},
              {"openai-gpt-oss-120b",
               "<|start|>assistant to=functions.weather<|channel|>commentary json<|message|>{\"city\": "
               "\"Bern\"}<|call|>",
