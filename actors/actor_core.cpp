@@ -182,8 +182,8 @@ void actor_core::run_works(watched_thread::turn& watched) noexcept
         if (inbox_.empty()) {
             collect();
             if (inbox_.empty()) {
-                if (went_ != 0) drop_handles_of_messages();
                 if (sweep_) refuse_held();
+                if (went_ != 0) drop_handles_of_messages();
                 if (draining_ && held_.empty() && running_.empty()) close();
                 if (free_) {
                     home_->remove(*this);
@@ -197,6 +197,8 @@ void actor_core::run_works(watched_thread::turn& watched) noexcept
             }
         }
         if (underlying_ && left-- == 0) {
+            // It may be long before its queue is empty. One is kept back, so that the last does not go here.
+            if (went_ > 1) handles_.drop_strong(std::exchange(went_, 1) - 1);
             underlying_->post(*this);
             return;
         }

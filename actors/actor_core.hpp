@@ -8,6 +8,7 @@
 #include <plait/actors/tasks/task.hpp>
 #include <plait/actors/time/clock.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <exception>
@@ -158,7 +159,7 @@ public:
     // On the actor's executor.
     /// A method has ended, in whatever way.
     void ended(message& m) noexcept;
-    /// A message that held a strong handle is no more. Such handles are dropped together at the end of the turn: their
+    /// A message that held a strong handle is no more. Such handles are dropped together when the turn ends: their
     /// count lies in a cache line that senders write.
     void message_went() noexcept { ++went_; }
     /// A message that waits for room is withdrawn by its sender: refused when it is taken.
@@ -196,7 +197,7 @@ public:
     void watched_by(std::shared_ptr<guardian> by) noexcept { guardian_ = std::move(by); }
     bool guarded() const noexcept { return guardian_ != nullptr; }
     /// Takes no message, asks the running methods to stop, and tells the guardian when they have ended.
-    void pause(std::optional<failure> why = std::nullopt) noexcept;
+    void pause(std::optional<failure> why = std::nullopt) noexcept; // takes memory for it: without that nothing goes on
     /// Replaces the object of a paused actor and goes on with what the mailbox has kept. A constructor that throws is a
     /// failure like any other.
     void restart() noexcept;
@@ -217,7 +218,11 @@ public:
     /// From now on; before the actor gets its first message.
     void count() { counters_ = std::make_shared<actor_counters>(); }
     /// Messages sent and not yet taken.
-    std::uint64_t depth() const noexcept { return sent_.value() - taken_.load(std::memory_order_relaxed); }
+    std::uint64_t depth() const noexcept
+    {
+        auto const taken = taken_.load(std::memory_order_relaxed);
+        return std::max(sent_.value(), taken) - taken; // the one may be seen older than the other
+    }
 
     /// Adds what it is doing, line by line, for dump(); on the actor's executor.
     void describe(std::string& to) const;

@@ -15,8 +15,9 @@ struct ref_access;
 }
 
 /// A handle to an actor that keeps it running: when the last one goes, the actor is stopped. Copied and used from any
-/// thread. Messages hold one, so an actor outlives what it was sent. Where the last one goes on the actor's own
-/// executor, its object is destroyed there and then, as by a shared_ptr: so hold no lock that its destructor takes.
+/// thread. Messages hold one, so an actor outlives what it was sent; those that were told let go of theirs when the
+/// actor's turn ends. Where the last one goes on the actor's own executor, its object is destroyed there and then, as
+/// by a shared_ptr: so hold no lock that its destructor takes.
 template<class A>
 class ref {
 public:
@@ -127,10 +128,10 @@ struct ref_access {
     }
     /// Its count becomes the caller's.
     template<class A>
-    static A* release(ref<A>&& r) noexcept
+    static void release(ref<A>&& r) noexcept
     {
         r.core_ = nullptr;
-        return std::exchange(r.object_, nullptr);
+        r.object_ = nullptr;
     }
     template<class A>
     static actor_core* core(ref<A> const& r) noexcept

@@ -47,23 +47,18 @@ void tell_sender::send(tell_message_base& m, stop_token stop)
 
 void tell_sender::end(std::optional<errc> reason) noexcept
 {
-    on_stop_.reset();
     reason_ = reason;
-    ended_ = true;
-    if (cancel_posted_ && !cancel_ran_) return;
-    resumption_.post();
+    if (rendezvous_.answered()) resumption_.post();
 }
 
 void tell_sender::pass_on::operator()() const noexcept
 {
-    self->cancel_posted_ = true;
-    self->core_.post(self->cancel_);
+    if (self->rendezvous_.pass_on()) self->core_.post(self->cancel_);
 }
 
 void tell_sender::cancel() noexcept
 {
-    cancel_ran_ = true;
-    if (ended_) {
+    if (rendezvous_.stop_arrived()) {
         resumption_.post();
         return;
     }

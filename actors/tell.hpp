@@ -2,6 +2,7 @@
 
 #include <plait/actors/method.hpp>
 #include <plait/actors/ref.hpp>
+#include <plait/actors/sync/rendezvous.hpp>
 
 #include <optional>
 
@@ -43,10 +44,11 @@ class tell_message final : public tell_message_base, public pooled {
 public:
     tell_message(ref<A>&& target, typename shape::arguments&& arguments, site where)
         : tell_message_base(*ref_access::core(target))
-        , object_(ref_access::release(std::move(target)))
+        , object_(ref_access::object(target))
         , arguments_(std::move(arguments))
     {
         sent_from_ = where;
+        ref_access::release(std::move(target)); // last: moving the arguments may throw
     }
 
     std::string_view method() const noexcept override { return method_name<Method>(); }
@@ -104,7 +106,7 @@ private:
     [[no_unique_address]] std::conditional_t<shape::is_coroutine, typename shape::returned, std::tuple<>> running_;
 };
 
-/// A coroutine that waits for room in a mailbox. Apart from construction, touched on the actor's executor.
+/// A coroutine that waits for room in a mailbox. Once it is sent, touched on the actor's executor.
 class tell_sender {
 public:
     explicit tell_sender(actor_core& core) noexcept;
@@ -118,7 +120,7 @@ public:
     }
     /// Posts `m`, which is above the bound, and waits.
     void send(tell_message_base& m, stop_token stop);
-    /// The wait has ended: with no error when the message was admitted.
+    /// On the actor's executor: the wait has ended: with no error when the message was admitted.
     void end(std::optional<errc> reason) noexcept;
     std::optional<errc> reason() const noexcept { return reason_; }
 
@@ -140,11 +142,9 @@ private:
     struct waiting : resumption {
         actor_core const* core;
     } resumption_;
-    std::optional<stop_callback<pass_on>> on_stop_;
     std::optional<errc> reason_;
-    bool ended_ = false;
-    bool cancel_posted_ = false; ///< written by the stop callback, read after it was unlinked
-    bool cancel_ran_ = false;
+    ask_rendezvous<> rendezvous_;
+    std::optional<stop_callback<pass_on>> on_stop_; ///< goes first, with the sender: it may be running until then
 };
 
 template<auto Method, class A>

@@ -13,8 +13,10 @@
 
 #include <atomic>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace plait;
@@ -253,4 +255,64 @@ TEST_CASE("dumps at any moment, while actors and tasks come and go on several th
     done = true;
     for (auto& t : others)
         t.join();
+}
+
+namespace {
+
+/// Rings when it goes.
+struct bell {
+    explicit bell(event& rung)
+        : rung(rung)
+    {
+    }
+    bell(bell const&) = delete;
+    bell& operator=(bell const&) = delete;
+    ~bell() { rung.set(); }
+    event& rung;
+};
+
+struct sink : actor {
+    void take(std::shared_ptr<bell> const&) {}
+};
+
+/// Waits for room at an actor that it alone holds, and that ends.
+struct flooder : actor {
+    task<> flood(event* almost_refused)
+    {
+        auto to = home().spawn<sink>();
+        request_stop(to);
+        std::shared_ptr<bell> nothing;
+        for (int i = 0; i < 254; ++i)
+            co_await tell<&sink::take>(to, nothing);
+        auto ringing = std::make_shared<bell>(*almost_refused);
+        co_await tell<&sink::take>(to, std::move(ringing));
+        co_await tell<&sink::take>(to, nothing);
+        auto const outcome = co_await as_result(tell<&sink::take>(std::move(to), nothing));
+        static_cast<void>(outcome);
+    }
+};
+
+} // namespace
+
+TEST_CASE("a dump of a sender whose actor has gone while it waited for room touches nothing of that")
+{
+    // Found by the sanitizers, where the actor's memory is what is looked at.
+    auto const found = explore_seeds(
+        [](simulation& s) {
+            auto body = [](runtime& home) -> task<> {
+                auto who = home.spawn<flooder>();
+                event almost_refused;
+                auto flood = [&](scope& inside) -> task<> {
+                    inside.start(task<>(ask<&flooder::flood>(who, &almost_refused)));
+                    co_await almost_refused.wait();
+                    auto const text = co_await dump(home, 1s);
+                    CHECK(text.find("flooder") != std::string::npos);
+                };
+                co_await with_scope(flood);
+            };
+            s.run(body(s.home()));
+        },
+        1, 500);
+    INFO(describe(found));
+    CHECK_FALSE(found.failure);
 }

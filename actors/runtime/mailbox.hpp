@@ -9,7 +9,7 @@ namespace plait::detail {
 ///
 /// One word is both the newest element and the state of the consumer:
 ///   - `idle()`     the consumer sleeps; whoever replaces this value must wake it
-///   - null         the consumer is awake (or being woken) and nothing is queued
+///   - null         the consumer is awake, being woken, or looked after by its executor, and nothing is queued
 ///   - otherwise    the newest work; `next_work` leads to the older ones
 /// Pushes are linearised by the one compare-exchange, so delivery is causal: what was pushed before is taken before,
 /// whoever pushed it. There is no ABA, since elements leave only by exchange of the whole chain.

@@ -37,7 +37,8 @@ private:
     void park() noexcept;
 
     detail::mailbox mailbox_;
-    /// What works on the loop have posted while the mailbox was empty. So it is older than all that is there.
+    /// What works on the loop have posted while the mailbox was empty, so that it is older than all that is there; and
+    /// the work that was looked after, which may come to its queue before what was posted to the loop earlier.
     detail::work_list own_;
     detail::parking_spot<> parking_;
     duration const spin_;

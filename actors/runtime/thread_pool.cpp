@@ -116,7 +116,7 @@ void thread_pool::sleep(std::unique_lock<std::mutex>& lock)
     --asleep_;
 }
 
-/// Never `others_work`: it goes on until they have nothing to do.
+/// Goes on while the others work, and nothing stays in the queue for long.
 thread_pool::sight thread_pool::watch(std::unique_lock<std::mutex>& lock, unsigned& looks)
 {
     lock.unlock();
@@ -126,12 +126,14 @@ thread_pool::sight thread_pool::watch(std::unique_lock<std::mutex>& lock, unsign
     looks = seen == sight::nothing ? std::max(looks / 2, fewest_looks) : std::min(2 * looks, most_looks);
     for (auto nap = shortest_nap; seen == sight::others_work && !ending_; nap = std::min(2 * nap, longest_nap)) {
         auto const taken = taken_.load(std::memory_order_relaxed);
+        auto const queued = queued_.load(std::memory_order_relaxed);
         ++asleep_;
         ready_.wait_for(lock, nap);
         --asleep_;
         if (all_hands()) return sight::help_wanted;
-        if (taken_.load(std::memory_order_relaxed) == taken)
-            seen = queue_.empty() ? sight::nothing : sight::help_wanted;
+        auto const gone = taken_.load(std::memory_order_relaxed) - taken;
+        if (!queue_.empty() && (gone == 0 || gone < queued)) return sight::help_wanted;
+        if (gone == 0) return sight::nothing;
     }
     return seen;
 }

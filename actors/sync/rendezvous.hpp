@@ -27,10 +27,10 @@ private:
     typename Atomics::template atomic<int> parties_{2};
 };
 
-/// When the asker of an actor may go on: when its message has ended, and, if a stop was passed on to the actor, when
-/// that work has run as well, since both live in the asker's frame. The stop's callback is on any thread, the rest on
-/// the actor's executor. The asker unlinks the callback when it goes on: the actor would have to fetch the stop's cache
-/// line for that.
+/// When who waits for an actor may go on, the asker for an answer or the sender for room: when that is there, and, if a
+/// stop was passed on to the actor, when that work has run as well, since both live in the asker's frame. The stop's
+/// callback is on any thread, the rest on the actor's executor. The asker unlinks the callback when it goes on: the
+/// actor would have to fetch the stop's cache line for that.
 template<class Atomics = machine_atomics>
 class ask_rendezvous {
 public:
@@ -52,7 +52,7 @@ public:
         arrived_ = true;
         return over();
     }
-    /// Whether it was answered; before anybody could pass a stop on.
+    /// Whether it was answered.
     bool over() const noexcept { return state_.load(std::memory_order_relaxed) == message_ended; }
 
 private:

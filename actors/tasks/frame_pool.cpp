@@ -244,7 +244,7 @@ pool_growth taken_by_pools() noexcept
 {
     auto const frames = all().frames.taken();
     auto const nodes = all().nodes.taken();
-    return {frames.bytes + nodes.bytes, frames.pieces + nodes.pieces};
+    return {frames.bytes + nodes.bytes, frames.maps + nodes.maps};
 }
 
 void* allocate_frame_slowly(std::size_t size)

@@ -14,7 +14,7 @@ namespace plait::detail {
 /// What the pools of all threads have taken from the system so far.
 struct pool_growth {
     std::int64_t bytes = 0;
-    std::int64_t pieces = 0;
+    std::int64_t maps = 0;
 };
 
 /// Memory that is never given back, in chunks that begin at a multiple of their size. A process that needs much of it

@@ -74,7 +74,7 @@ TEST_CASE("a chunk begins at a multiple of its size")
     std::ranges::sort(chunks);
     CHECK(std::ranges::adjacent_find(chunks) == chunks.end());
     CHECK(memory.taken().bytes == 100 * static_cast<std::int64_t>(growing_memory::chunk));
-    CHECK(memory.taken().pieces == 4);
+    CHECK(memory.taken().maps == 4);
 }
 
 TEST_CASE("memory that came back at random is handed out in order again, and the same memory")

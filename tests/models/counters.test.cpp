@@ -30,9 +30,9 @@ struct handles : rl::test_suite<handles, 3> {
         home.reset();
         freed = freed + 1;
     }
-    void drop_strong()
+    void drop_strong(std::uint32_t count = 1)
     {
-        if (!home->counts.drop_strong()) return;
+        if (!home->counts.drop_strong(count)) return;
         for (auto& u : home->used)
             u = 2;
         home->ended = true;
@@ -41,7 +41,8 @@ struct handles : rl::test_suite<handles, 3> {
     void before()
     {
         home.emplace();
-        home->counts.add_strong(); // of threads 0 and 1
+        home->counts.add_strong(); // one of thread 0,
+        home->counts.add_strong(); // and two of thread 1
         home->counts.add_weak();   // of thread 2
     }
     void thread(unsigned index)
@@ -49,7 +50,7 @@ struct handles : rl::test_suite<handles, 3> {
         if (index < 2) {
             RL_ASSERT(!home->ended);
             home->used[index] = 1;
-            drop_strong();
+            drop_strong(index + 1);
             return;
         }
         if (home->counts.try_add_strong()) {

@@ -99,7 +99,7 @@ count_allocations::~count_allocations()
 std::int64_t allocations() noexcept
 {
     // The pools of plait take theirs from the system.
-    return count.load(std::memory_order_relaxed) + detail::taken_by_pools().pieces;
+    return count.load(std::memory_order_relaxed) + detail::taken_by_pools().maps;
 }
 
 std::int64_t allocated_bytes() noexcept
