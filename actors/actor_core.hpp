@@ -8,7 +8,6 @@
 #include <plait/actors/tasks/task.hpp>
 #include <plait/actors/time/clock.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <exception>
@@ -221,7 +220,8 @@ public:
     std::uint64_t depth() const noexcept
     {
         auto const taken = taken_.load(std::memory_order_relaxed);
-        return std::max(sent_.value(), taken) - taken; // the one may be seen older than the other
+        auto const sent = sent_.value();
+        return sent > taken ? sent - taken : 0; // the one may be seen older than the other
     }
 
     /// Adds what it is doing, line by line, for dump(); on the actor's executor.
