@@ -107,25 +107,24 @@ void actor_core::drop_strong() noexcept
         ++direct_calls;
         {
             watched_thread::turn const watched(name_);
-            close();
+            nobody_holds_it();
         }
         --direct_calls;
-        free_ = handles_.drop_weak();
         leave_direct();
         return;
     }
-    system_.run = [](work& self) noexcept {
-        auto& core = *static_cast<system_work&>(self).core;
-        core.close();
-        core.drop_weak();
-    };
+    system_.run = [](work& self) noexcept { static_cast<system_work&>(self).core->nobody_holds_it(); };
     post(system_);
 }
 
 void actor_core::drop_handles_of_messages() noexcept
 {
-    if (!handles_.drop_strong(std::exchange(went_, 0))) return;
-    // As in drop_strong: nothing runs, and nobody can send.
+    if (handles_.drop_strong(std::exchange(went_, 0))) nobody_holds_it();
+}
+
+/// In a turn, or in a call that keeps one away: the last strong handle is gone, and its weak one goes.
+void actor_core::nobody_holds_it() noexcept
+{
     close();
     free_ = handles_.drop_weak();
 }

@@ -195,8 +195,9 @@ public:
     /// Before the actor gets its first message.
     void watched_by(std::shared_ptr<guardian> by) noexcept { guardian_ = std::move(by); }
     bool guarded() const noexcept { return guardian_ != nullptr; }
-    /// Takes no message, asks the running methods to stop, and tells the guardian when they have ended.
-    void pause(std::optional<failure> why = std::nullopt) noexcept; // takes memory for it: without that nothing goes on
+    /// Takes no message, asks the running methods to stop, and tells the guardian when they have ended. Where there is
+    /// no memory for `why` the program ends.
+    void pause(std::optional<failure> why = std::nullopt) noexcept;
     /// Replaces the object of a paused actor and goes on with what the mailbox has kept. A constructor that throws is a
     /// failure like any other.
     void restart() noexcept;
@@ -263,6 +264,7 @@ private:
     void stop_running() noexcept;
     void went_quiet() noexcept;
     void drop_handles_of_messages() noexcept;
+    void nobody_holds_it() noexcept;
 
     // One cache line, with what executor and work have: what goes from a sender to the receiver.
     mailbox mailbox_;

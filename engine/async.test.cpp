@@ -24,6 +24,7 @@
 #include <plait/engine/async.hpp>
 #include <plait/engine/policies/ordered.hpp>
 #include <plait/tests/support/co_test.hpp>
+#include <plait/tests/support/counting_memory.hpp>
 #include <plait/tests/support/engine_fixture.hpp>
 
 using namespace plait;
@@ -296,23 +297,7 @@ TEST_CASE("a generation that goes while its next piece is awaited ends the wait"
 
 TEST_CASE("the handler's allocator gives the memory of an operation")
 {
-    struct counting : std::pmr::memory_resource {
-        long taken = 0;
-        long balance = 0;
-        void* do_allocate(std::size_t size, std::size_t align) override
-        {
-            ++taken;
-            ++balance;
-            return std::pmr::new_delete_resource()->allocate(size, align);
-        }
-        void do_deallocate(void* p, std::size_t size, std::size_t align) override
-        {
-            --balance;
-            std::pmr::new_delete_resource()->deallocate(p, size, align);
-        }
-        bool do_is_equal(memory_resource const& other) const noexcept override { return this == &other; }
-    };
-    counting memory;
+    test::counting_memory memory;
     {
         fixture f;
         std::pmr::polymorphic_allocator<char> allocator(&memory);

@@ -1,4 +1,5 @@
 #include <plait/tests/support/co_test.hpp>
+#include <plait/tests/support/counting_memory.hpp>
 
 #include <plait/actors/asio.hpp>
 #include <plait/actors/sync/event.hpp>
@@ -249,23 +250,7 @@ TEST_CASE("a cancellation that races with the end of its task, which another thr
 TEST_CASE("the handler's allocator gives the memory, and has it back before the handler runs")
 {
     test::frame_check frames;
-    struct counting : std::pmr::memory_resource {
-        long balance = 0;
-        long total = 0;
-        void* do_allocate(std::size_t size, std::size_t align) override
-        {
-            ++balance;
-            ++total;
-            return std::pmr::new_delete_resource()->allocate(size, align);
-        }
-        void do_deallocate(void* p, std::size_t size, std::size_t align) override
-        {
-            --balance;
-            std::pmr::new_delete_resource()->deallocate(p, size, align);
-        }
-        bool do_is_equal(memory_resource const& other) const noexcept override { return this == &other; }
-    };
-    counting memory;
+    test::counting_memory memory;
     runtime rt;
     asio::io_context context;
     asio_executor here_too(context.get_executor());
@@ -275,7 +260,7 @@ TEST_CASE("the handler's allocator gives the memory, and has it back before the 
     async_start(here_too, number(1),
                 asio::bind_allocator(allocator, asio::bind_executor(context.get_executor(), handler)));
     context.run();
-    CHECK(memory.total > 0);
+    CHECK(memory.taken > 0);
     CHECK(at_handler == 0);
 }
 

@@ -1,3 +1,4 @@
+#include <plait/tests/support/call_work.hpp>
 #include <plait/tests/support/co_test.hpp>
 
 #include <plait/actors/asio.hpp>
@@ -382,18 +383,13 @@ TEST_CASE("a device is served although works never end, and asked again after a 
             return true;
         }
     };
-    struct call : work {
-        std::function<void()> f;
-    };
     asio::io_context context;
     asio_executor place(context.get_executor());
     device d;
     place.attach(d);
-    call endless;
-    endless.f = [&] {
+    test::call_work endless([&] {
         if (d.queued > 0) place.post(endless);
-    };
-    endless.run = [](work& self) noexcept { static_cast<call&>(self).f(); };
+    });
     place.post(endless);
     context.run();
     CHECK(d.queued == 0);

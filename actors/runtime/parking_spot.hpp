@@ -1,5 +1,6 @@
 #pragma once
 
+#include <plait/actors/runtime/look_limit.hpp>
 #include <plait/actors/runtime/machine_atomics.hpp>
 
 namespace plait::detail {
@@ -32,14 +33,9 @@ public:
     void park() noexcept
     {
         unsigned look = 0;
-        for (; look < looks_ && state_.load(std::memory_order_relaxed) != called; ++look)
+        for (; look < looks_.value() && state_.load(std::memory_order_relaxed) != called; ++look)
             Atomics::pause();
-        // Where a call comes soon after each sleep began, looking longer saves both sides the system calls.
-        if (look < looks_) {
-            if (looks_ < most_looks) looks_ *= 2;
-        } else if (looks_ > Atomics::looks_before_sleep) {
-            looks_ /= 2;
-        }
+        looks_.learn(look < looks_.value());
         auto seen = awake;
         state_.compare_exchange_strong(seen, asleep, std::memory_order_relaxed, std::memory_order_relaxed);
         while (state_.load(std::memory_order_acquire) == asleep) {
@@ -61,9 +57,7 @@ private:
     static constexpr std::uint32_t asleep = 1;
     static constexpr std::uint32_t called = 2;
 
-    static constexpr unsigned most_looks = 16 * Atomics::looks_before_sleep;
-
-    unsigned looks_ = Atomics::looks_before_sleep; ///< the consumer's
+    look_limit<Atomics> looks_; ///< the consumer's
     typename Atomics::template atomic<std::uint32_t> state_{awake};
     typename Atomics::template atomic<std::uint32_t> wakers_{0};
 };

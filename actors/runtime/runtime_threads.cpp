@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <list>
 #include <mutex>
 #include <optional>
@@ -19,10 +18,6 @@
 #include <thread>
 #include <utility>
 #include <vector>
-
-#if defined(__linux__)
-#include <pthread.h>
-#endif
 
 namespace plait::detail {
 

@@ -81,7 +81,7 @@ void thread_loop::look_no_longer() noexcept
 work* thread_loop::next() noexcept
 {
     if (own_.empty() && mailbox_.empty()) {
-        if (!last_.owner || last_.queue->empty()) return nullptr;
+        if (!last_.has_more()) return nullptr;
         auto* const w = std::exchange(last_, {}).owner;
         w->next_work = nullptr;
         return w;
@@ -93,7 +93,7 @@ work* thread_loop::next() noexcept
 
 bool thread_loop::something_came() const noexcept
 {
-    return !mailbox_.empty() || (last_.owner && !last_.queue->empty());
+    return !mailbox_.empty() || last_.has_more();
 }
 
 /// True as soon as something is queued, false when nothing came.

@@ -47,6 +47,7 @@ private:
     struct looked_after {
         work* owner = nullptr;
         detail::mailbox* queue = nullptr;
+        bool has_more() const noexcept { return owner && !queue->empty(); }
     } last_;
     bool nothing_follows_ = false; ///< the work that runs is the last that is known
     bool stopping_ = false;        ///< seen by the loop

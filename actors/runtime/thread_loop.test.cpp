@@ -1,3 +1,4 @@
+#include <plait/tests/support/call_work.hpp>
 #include <plait/tests/support/co_test.hpp>
 
 #include <plait/actors/runtime/thread_loop.hpp>
@@ -8,19 +9,9 @@
 #include <vector>
 
 using namespace plait;
+using call = test::call_work;
 
 namespace {
-
-struct call : work {
-    explicit call(std::function<void()> f)
-        : f_(std::move(f))
-    {
-        run = [](work& self) noexcept { static_cast<call&>(self).f_(); };
-    }
-
-private:
-    std::function<void()> f_;
-};
 
 /// A work with a queue of its own, as an actor is.
 struct owner : work {

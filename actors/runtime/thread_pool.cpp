@@ -1,6 +1,5 @@
 #include <plait/actors/runtime/thread_pool.hpp>
 
-#include <plait/actors/runtime/machine_atomics.hpp>
 #include <plait/actors/runtime/runtime_watchdog.hpp>
 #include <plait/actors/runtime/thread_name.hpp>
 
@@ -11,9 +10,8 @@ namespace plait::detail {
 
 namespace {
 
-// A look takes some ten nanoseconds.
-constexpr unsigned fewest_looks = machine_atomics::looks_before_sleep;
-constexpr unsigned most_looks = 16 * fewest_looks;
+/// Looks in which nobody came to what is queued: some ten nanoseconds each.
+constexpr unsigned standing_looks = look_limit<machine_atomics>::most;
 
 /// Works in the queue that are a lot.
 constexpr std::size_t many = 16;
@@ -61,7 +59,7 @@ void thread_pool::post(work& w) noexcept
 void thread_pool::serve()
 {
     current_executor() = this;
-    unsigned looks = fewest_looks;
+    look_limit<machine_atomics> looks;
     std::unique_lock lock(mutex_);
     for (;;) {
         if (queue_.empty()) wait(lock, looks);
@@ -90,7 +88,7 @@ void thread_pool::call_others() noexcept
 }
 
 /// Until there is something in the queue that this thread should take, or the pool ends.
-void thread_pool::wait(std::unique_lock<std::mutex>& lock, unsigned& looks)
+void thread_pool::wait(std::unique_lock<std::mutex>& lock, look_limit<machine_atomics>& looks)
 {
     while (!ending_ && !all_hands()) {
         if (watched_) {
@@ -117,14 +115,14 @@ void thread_pool::sleep(std::unique_lock<std::mutex>& lock)
 }
 
 /// Goes on while the others work, and nothing stays in the queue for long.
-thread_pool::sight thread_pool::watch(std::unique_lock<std::mutex>& lock, unsigned& looks)
+thread_pool::sight thread_pool::watch(std::unique_lock<std::mutex>& lock, look_limit<machine_atomics>& looks)
 {
     lock.unlock();
-    auto seen = look(looks);
+    auto const seen = look(looks.value());
     lock.lock();
-    // It looks longer before it sleeps where something came soon.
-    looks = seen == sight::nothing ? std::max(looks / 2, fewest_looks) : std::min(2 * looks, most_looks);
-    for (auto nap = shortest_nap; seen == sight::others_work && !ending_; nap = std::min(2 * nap, longest_nap)) {
+    looks.learn(seen != sight::nothing);
+    if (seen != sight::others_work) return seen;
+    for (auto nap = shortest_nap; !ending_; nap = std::min(2 * nap, longest_nap)) {
         auto const taken = taken_.load(std::memory_order_relaxed);
         auto const queued = queued_.load(std::memory_order_relaxed);
         ++asleep_;
@@ -133,9 +131,9 @@ thread_pool::sight thread_pool::watch(std::unique_lock<std::mutex>& lock, unsign
         if (all_hands()) return sight::help_wanted;
         auto const gone = taken_.load(std::memory_order_relaxed) - taken;
         if (!queue_.empty() && (gone == 0 || gone < queued)) return sight::help_wanted;
-        if (gone == 0) return sight::nothing;
+        if (gone == 0) break;
     }
-    return seen;
+    return sight::nothing;
 }
 
 /// Without the mutex, for some microseconds.
@@ -145,7 +143,7 @@ thread_pool::sight thread_pool::look(unsigned looks) const noexcept
     auto out = sight::nothing;
     unsigned in_vain = 0;
     unsigned standing = 0;
-    for (unsigned all = 0; in_vain < looks && all < 4 * most_looks; ++all) {
+    for (unsigned all = 0; in_vain < looks && all < 4 * standing_looks; ++all) {
         if (all_hands()) return sight::help_wanted;
         if (auto const now = taken_.load(std::memory_order_relaxed); now != taken) {
             taken = now;
@@ -154,7 +152,7 @@ thread_pool::sight thread_pool::look(unsigned looks) const noexcept
         } else if (queued_.load(std::memory_order_relaxed) == 0) {
             ++in_vain;
             standing = 0;
-        } else if (++standing == most_looks) {
+        } else if (++standing == standing_looks) {
             return sight::help_wanted;
         }
         machine_atomics::pause();

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <plait/actors/runtime/executor.hpp>
+#include <plait/actors/runtime/look_limit.hpp>
+#include <plait/actors/runtime/machine_atomics.hpp>
 
 #include <atomic>
 #include <condition_variable>
@@ -35,9 +37,9 @@ private:
     enum class sight : std::uint8_t { nothing, others_work, help_wanted };
 
     void serve();
-    void wait(std::unique_lock<std::mutex>& lock, unsigned& looks);
+    void wait(std::unique_lock<std::mutex>& lock, look_limit<machine_atomics>& looks);
     void sleep(std::unique_lock<std::mutex>& lock);
-    sight watch(std::unique_lock<std::mutex>& lock, unsigned& looks);
+    sight watch(std::unique_lock<std::mutex>& lock, look_limit<machine_atomics>& looks);
     sight look(unsigned looks) const noexcept;
     void call_others() noexcept;
     bool all_hands() const noexcept;

@@ -1,3 +1,5 @@
+#include <plait/tests/support/call_work.hpp>
+
 #include <plait/actors/runtime/thread_pool.hpp>
 
 #include <plait/actors/runtime/machine_atomics.hpp>
@@ -6,7 +8,6 @@
 
 #include <array>
 #include <atomic>
-#include <functional>
 #include <latch>
 #include <optional>
 #include <set>
@@ -14,18 +15,9 @@
 #include <utility>
 
 using namespace plait;
+using call = test::call_work;
 
 namespace {
-
-/// A work that calls a function.
-struct call : work {
-    explicit call(std::function<void()> what)
-        : what(std::move(what))
-    {
-        run = [](work& self) noexcept { static_cast<call&>(self).what(); };
-    }
-    std::function<void()> what;
-};
 
 void wait_for(std::atomic<bool> const& flag)
 {

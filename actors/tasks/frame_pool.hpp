@@ -98,8 +98,12 @@ struct frame_cache {
     static constinit thread_local frame_cache* mine;
 };
 
-struct pool_growth;
-/// What the pools of all threads have taken from the system so far.
+/// What pools have taken from the system so far.
+struct pool_growth {
+    std::int64_t bytes = 0;
+    std::int64_t maps = 0;
+};
+/// The pools of all threads together.
 pool_growth taken_by_pools() noexcept;
 
 void* allocate_frame_slowly(std::size_t size);

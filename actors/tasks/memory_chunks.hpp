@@ -1,5 +1,7 @@
 #pragma once
 
+#include <plait/actors/tasks/frame_pool.hpp>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -10,12 +12,6 @@
 #include <new>
 
 namespace plait::detail {
-
-/// What the pools of all threads have taken from the system so far.
-struct pool_growth {
-    std::int64_t bytes = 0;
-    std::int64_t maps = 0;
-};
 
 /// Memory that is never given back, in chunks that begin at a multiple of their size. A process that needs much of it
 /// gets huge pages, where the system has them: works that wake in any order are everywhere in it, and small pages would
@@ -50,9 +46,6 @@ private:
 /// what came back in any order has it wait for each.)
 class chunk_of_pieces {
 public:
-    /// Every piece is a multiple of it.
-    static constexpr std::size_t granule = 64;
-
     /// All of them free.
     static chunk_of_pieces* make(std::byte* memory, std::size_t size) noexcept
     {
@@ -111,7 +104,7 @@ private:
     std::size_t const size_;
     std::size_t free_;
     std::size_t first_ = 0; ///< no word before this one has a free piece
-    alignas(granule) std::array<std::uint64_t, growing_memory::chunk / granule / 64> words_{};
+    alignas(memory_pool::granule) std::array<std::uint64_t, growing_memory::chunk / memory_pool::granule / 64> words_{};
 };
 
 } // namespace plait::detail

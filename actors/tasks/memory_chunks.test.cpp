@@ -1,7 +1,5 @@
 #include <plait/actors/tasks/memory_chunks.hpp>
 
-#include <plait/actors/tasks/frame_pool.hpp>
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -40,7 +38,7 @@ TEST_CASE("pieces of a chunk are handed out in the order in which they lie, in w
         // They do not overlap, lie within the chunk, and know it.
         for (std::size_t i = 0; i < all; ++i) {
             CHECK(&chunk_of_pieces::of(pieces[i]) == &chunk);
-            CHECK(reinterpret_cast<std::uintptr_t>(pieces[i]) % chunk_of_pieces::granule == 0);
+            CHECK(reinterpret_cast<std::uintptr_t>(pieces[i]) % detail::memory_pool::granule == 0);
             if (i > 0) CHECK(pieces[i] == pieces[i - 1] + size);
         }
         CHECK(pieces.back() + size <= reinterpret_cast<std::byte*>(&chunk) + growing_memory::chunk);

@@ -1,7 +1,6 @@
 #include <plait/apps/bench/runtime/allocations.hpp>
 
 #include <plait/actors/tasks/frame_pool.hpp>
-#include <plait/actors/tasks/memory_chunks.hpp>
 
 #include <atomic>
 #include <cstdlib>
